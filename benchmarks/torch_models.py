@@ -57,7 +57,7 @@ def of_torch(module: Any, data: Any, seconds: dict[str, float]) -> Any:
 def of_simulator(module: Any, data: Any, seconds: dict[str, float]) -> Any:
     """Return what the simulated device gives."""
     from simulator import popart, poptorch
-    from simulator.poptorch.export import export, to_numpy
+    from simulator.poptorch.exporting.export import export, to_numpy
     from simulator.poptorch.sessions import session_of
 
     begin = time.process_time()
@@ -83,7 +83,7 @@ def of_onnx(module: Any, data: Any, seconds: dict[str, float]) -> Any:
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
 
-    from simulator.poptorch.export import export, to_numpy
+    from simulator.poptorch.exporting.export import export, to_numpy
 
     class GatherElements(OpRun):  # type: ignore[misc]
         def _run(self, data: Any, indices: Any, axis: int = 0) -> Any:

@@ -12,8 +12,8 @@ from torch.utils import _pytree as trees
 
 from simulator.graph.types import Array
 from simulator.poptorch.errors import Error
-from simulator.poptorch.export import to_numpy
-from simulator.poptorch.exported import Constant, Exported
+from simulator.poptorch.exporting.export import to_numpy
+from simulator.poptorch.exporting.exported import Constant, Exported
 
 
 def bound(

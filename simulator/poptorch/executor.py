@@ -15,8 +15,15 @@ from simulator import popart
 from simulator.heap import reused_memory
 from simulator.poptorch import arguments, files
 from simulator.poptorch.errors import Error
-from simulator.poptorch.export import COUNTED, check_inputs, export, norms_of, to_numpy, values_of
-from simulator.poptorch.exported import Exported, place_of
+from simulator.poptorch.exporting.export import (
+    COUNTED,
+    check_inputs,
+    export,
+    norms_of,
+    to_numpy,
+    values_of,
+)
+from simulator.poptorch.exporting.exported import Exported, place_of
 from simulator.poptorch.log import logger
 from simulator.poptorch.optimizers import to_popart, weights_of
 from simulator.poptorch.options import Options

@@ -21,7 +21,7 @@ from torch.utils import _pytree as trees
 
 from simulator.popart.importing.model_files.model_file import read_model
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Constant, Exported
+from simulator.poptorch.exporting.exported import Constant, Exported
 
 if TYPE_CHECKING:
     from simulator.poptorch.options import Options

@@ -9,9 +9,9 @@ from typing import NoReturn, TypeVar
 import torch
 
 from simulator import popart
-from simulator.poptorch import marks
 from simulator.poptorch.enums import MatMulSerializationMode
 from simulator.poptorch.errors import Error
+from simulator.poptorch.exporting import marks
 from simulator.poptorch.log import logger
 from simulator.poptorch.options import Options
 from simulator.poptorch.sessions import device_of

@@ -15,9 +15,9 @@ import torch
 from simulator.popart.model_builder.notes import annotate
 from simulator.popart.representation.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE
 from simulator.popart.representation.origins import origin_of
-from simulator.poptorch import marks
 from simulator.poptorch.enums import AutoStage
 from simulator.poptorch.errors import Error
+from simulator.poptorch.exporting import marks
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -14,10 +14,10 @@ from simulator import popart
 from simulator.popart.model_builder.notes import annotate
 from simulator.popart.representation.ir import MEMORY_ATTRIBUTE, RECOMPUTE_ATTRIBUTE
 from simulator.popart.representation.origins import SCOPES
-from simulator.poptorch import marks
 from simulator.poptorch.enums import OutputMode, ReductionType
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Exported, class_of, place_of
+from simulator.poptorch.exporting import marks
+from simulator.poptorch.exporting.exported import Exported, class_of, place_of
 from simulator.poptorch.options import Options
 from simulator.poptorch.placement import PipelinedExecution, ShardedExecution, place_nodes
 from simulator.runtime.without_values import OPTION as VALUES_OPTION

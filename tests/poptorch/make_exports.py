@@ -16,7 +16,7 @@ import onnx
 import torch
 
 from simulator.popart.representation.origins import CLASSES, SCOPES, STACK, is_library
-from simulator.poptorch.export import export
+from simulator.poptorch.exporting.export import export
 from tests.poptorch.modules import MODULES, Trained, seeded
 
 FOLDER = Path(__file__).parent / "exports"

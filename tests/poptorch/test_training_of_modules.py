@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch", reason="needs torch: make test-torch")
 pytest.importorskip("onnxscript", reason="needs onnxscript: make test-torch")
 
 from simulator import poptorch  # noqa: E402 - asked for behind torch
-from simulator.poptorch import export as exporting  # noqa: E402
-from simulator.poptorch.exported import Exported  # noqa: E402
+from simulator.poptorch.exporting import export as exporting  # noqa: E402
+from simulator.poptorch.exporting.exported import Exported  # noqa: E402
 from tests.poptorch.modules import Convolutions, Trained, encoder, mlp  # noqa: E402
 
 STEPS = 20

@@ -13,9 +13,9 @@ from torch.utils import _pytree as trees
 
 from simulator.popart.model_builder.notes import annotate
 from simulator.popart.representation.origins import Origin
-from simulator.poptorch import marks, refusals
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Constant, Exported, origin_of_node
+from simulator.poptorch.exporting import marks, refusals
+from simulator.poptorch.exporting.exported import Constant, Exported, origin_of_node
 
 FX_NODE = "pkg.torch.onnx.fx_node"
 BATCH_NORM, NO_TRAINING = "batch_norm", "_no_training"

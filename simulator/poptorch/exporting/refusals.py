@@ -17,7 +17,7 @@ import torch
 from simulator.graph.errors import PoplarError
 from simulator.popart.representation.origins import Origin, is_library, shown_file
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import class_of, origin_of_node, paths_of, place_of
+from simulator.poptorch.exporting.exported import class_of, origin_of_node, paths_of, place_of
 from simulator.poptorch.log import logger
 
 if TYPE_CHECKING:

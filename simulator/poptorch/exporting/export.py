@@ -18,9 +18,9 @@ from simulator.popart.model_builder.notes import annotate
 from simulator.popart.representation.ir import TORCH_ATTRIBUTE
 from simulator.popart.representation.origins import Origin, origin_of
 from simulator.poptorch.errors import Error
-from simulator.poptorch.export_program import export_program
-from simulator.poptorch.export_trace import export_trace
-from simulator.poptorch.exported import Exported, place_of
+from simulator.poptorch.exporting.export_program import export_program
+from simulator.poptorch.exporting.export_trace import export_trace
+from simulator.poptorch.exporting.exported import Exported, place_of
 
 NORM = "BatchNormalization"
 COUNTED = "num_batches_tracked"  # of a batch norm: a number that the host keeps

@@ -30,9 +30,9 @@ from simulator.popart.representation.origins import (
     origin_of,
     users_line,
 )
-from simulator.poptorch import marks, refusals, symbolics
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import (
+from simulator.poptorch.exporting import marks, refusals, symbolics
+from simulator.poptorch.exporting.exported import (
     Constant,
     Exported,
     class_of,

@@ -1,0 +1,1 @@
+"""A module of PyTorch as an ONNX model, whose nodes know their module and line."""
