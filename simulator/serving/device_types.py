@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.types import Array
-from simulator.serving.tensors import DATATYPES, TensorError
+from simulator.serving.triton_messages.tensors import DATATYPES, TensorError
 
 HELD = {"INT64": "<i4", "UINT64": "<u4", "FP64": "<f4", "BF16": "<f4"}
 UPPER = np.uint32(16)  # bits of FP32 below those of BF16

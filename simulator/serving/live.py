@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pvti
 from pva.errors import MissingPackageError, PvaError
-from simulator.serving import grpc_service
-from simulator.serving.http import application, metrics_application
+from simulator.serving.kserve import grpc_service
+from simulator.serving.kserve.http import application, metrics_application
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings
 from simulator.signals import TURN

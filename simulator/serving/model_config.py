@@ -18,9 +18,9 @@ from google.protobuf import text_format
 from pva.errors import PvaError
 from pva.plain_file import contents
 from pva.queueing.rules import Policy, Rules
-from simulator.serving.message_types import DeclaredTensor, ModelConfig, QueuePolicy
-from simulator.serving.protocol import message
-from simulator.serving.tensors import datatype_of
+from simulator.serving.triton_messages.message_types import DeclaredTensor, ModelConfig, QueuePolicy
+from simulator.serving.triton_messages.protocol import message
+from simulator.serving.triton_messages.tensors import datatype_of
 
 FILE, WHAT = "config.pbtxt", "a model's configuration"
 LIMIT = 4 << 20  # bytes

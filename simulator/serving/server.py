@@ -25,7 +25,7 @@ from simulator.serving import warmup
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Model, model_names, read_model
 from simulator.serving.served import Pending, RequestError, Result, Served
-from simulator.serving.tensors import DATATYPES, TensorError
+from simulator.serving.triton_messages.tensors import DATATYPES, TensorError
 
 NAME = "tilescope"
 EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_configuration",

@@ -14,9 +14,14 @@ from pva.errors import PvaError
 from pva.plain_file import contents
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array
-from simulator.serving.message_types import WarmupInput, WarmupSample
 from simulator.serving.served import Served
-from simulator.serving.tensors import DATATYPES, TensorError, datatype_of, from_bytes
+from simulator.serving.triton_messages.message_types import WarmupInput, WarmupSample
+from simulator.serving.triton_messages.tensors import (
+    DATATYPES,
+    TensorError,
+    datatype_of,
+    from_bytes,
+)
 
 FOLDER, LIMIT = "warmup", 1 << 30
 

@@ -16,7 +16,7 @@ from tests.fuzz.executables import compiled
 compiled()  # with the codelets as they are: what is instrumented is no longer their code
 with atheris.instrument_imports():
     import pva.formats.traces.triton_trace  # noqa: F401
-    import simulator.serving.http
+    import simulator.serving.kserve.http
     import simulator.serving.model_config  # noqa: F401
 
 from tests.fuzz.served import KINDS  # noqa: E402

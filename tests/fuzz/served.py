@@ -25,7 +25,7 @@ import numpy as np
 from pva.analysis import requests
 from pva.errors import PvaError
 from pva.trace import openTrace
-from simulator.serving.http import FAILED, application
+from simulator.serving.kserve.http import FAILED, application
 from simulator.serving.model_config import read_settings
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings

@@ -14,7 +14,7 @@ from pva.errors import PvaError
 from simulator.serving.device_types import to_client, to_device
 from simulator.serving.served import RequestError
 from simulator.serving.server import InferRequest, Server
-from simulator.serving.tensors import TensorError
+from simulator.serving.triton_messages.tensors import TensorError
 from tests.serving.small_models import compile_identity, write_model
 
 HELD = {"INT64": "INT64", "UINT64": "UINT64", "DOUBLE": "FP64", "FLOAT": "BF16"}

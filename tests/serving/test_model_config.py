@@ -6,7 +6,7 @@ import pytest
 
 from pva.errors import PvaError
 from simulator.serving.model_config import parsed, read_settings
-from simulator.serving.protocol import message, message_class
+from simulator.serving.triton_messages.protocol import message, message_class
 
 # Listing 1.3 of the Poplar Triton Backend user guide, with its braces.
 LISTING = """

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.serving.protocol import message, message_class
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings
+from simulator.serving.triton_messages.protocol import message, message_class
 from tests.serving.small_models import SYNCHRONOUS, WEIGHTS
 
 grpc = pytest.importorskip("grpc")
@@ -43,7 +43,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[Client]:
-    from simulator.serving.grpc_service import serve
+    from simulator.serving.kserve.grpc_service import serve
 
     listening, port = serve(server, Settings(), "127.0.0.1:0", 100_000, 4)
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -126,7 +126,7 @@ def test_an_error_has_its_status_and_a_line(
 def test_a_request_that_is_cancelled_while_it_waits_leaves_the_queue(
     started: Callable[..., Server],
 ) -> None:
-    from simulator.serving.grpc_service import serve
+    from simulator.serving.kserve.grpc_service import serve
 
     delay = 'parameters { key: "execute_delay_ms" value { string_value: "200" } }'
     server = started(SYNCHRONOUS + delay)
@@ -163,7 +163,7 @@ def test_without_grpcio_the_line_says_what_to_install(
     import sys
 
     from pva.errors import MissingPackageError
-    from simulator.serving.grpc_service import serve
+    from simulator.serving.kserve.grpc_service import serve
 
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(MissingPackageError, match=r"tilescope\[serving\]"):
@@ -171,7 +171,7 @@ def test_without_grpcio_the_line_says_what_to_install(
 
 
 def test_the_service_has_the_twenty_methods_of_the_interface(server: Server) -> None:
-    from simulator.serving.grpc_service import Methods
+    from simulator.serving.kserve.grpc_service import Methods
 
     table = Methods(server, Settings()).table()
     assert len(table) == 20

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.serving.http import application
+from simulator.serving.kserve.http import application
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings
 from tests.serving.small_models import WEIGHTS

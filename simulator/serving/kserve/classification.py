@@ -11,7 +11,7 @@ from pva.plain_file import contents
 from simulator.graph.types import Array
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.served import RequestError
-from simulator.serving.tensors import objects
+from simulator.serving.triton_messages.tensors import objects
 
 LIMIT = 16 << 20  # bytes of a file of labels
 

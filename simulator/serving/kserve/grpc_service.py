@@ -17,21 +17,9 @@ import numpy as np
 from pva.errors import MissingPackageError, PvaError
 from pva.version import VERSION
 from simulator.graph.types import Array
-from simulator.serving import classification
-from simulator.serving.descriptions import model_metadata, statistics_of
-from simulator.serving.http import FAILED
-from simulator.serving.message_types import (
-    CallContext,
-    IndexRequest,
-    InputTensor,
-    LogRequest,
-    Message,
-    ModelInferRequest,
-    NamedRequest,
-    RepositoryRequest,
-    TraceRequest,
-)
-from simulator.serving.protocol import message, message_class
+from simulator.serving.kserve import classification
+from simulator.serving.kserve.descriptions import model_metadata, statistics_of
+from simulator.serving.kserve.http import FAILED
 from simulator.serving.served import RequestError
 from simulator.serving.server import (
     EXTENSIONS,
@@ -42,7 +30,19 @@ from simulator.serving.server import (
     Server,
 )
 from simulator.serving.settings import SettingError, Settings
-from simulator.serving.tensors import (
+from simulator.serving.triton_messages.message_types import (
+    CallContext,
+    IndexRequest,
+    InputTensor,
+    LogRequest,
+    Message,
+    ModelInferRequest,
+    NamedRequest,
+    RepositoryRequest,
+    TraceRequest,
+)
+from simulator.serving.triton_messages.protocol import message, message_class
+from simulator.serving.triton_messages.tensors import (
     DATATYPES,
     TensorError,
     elements_of,

@@ -20,7 +20,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 from google.protobuf.message import Message
 
-from simulator.serving.messages import MODEL, SERVICE
+from simulator.serving.triton_messages.messages import MODEL, SERVICE
 
 PACKAGE = "inference"
 _FILES = {"model_config.proto": MODEL, "grpc_service.proto": SERVICE}

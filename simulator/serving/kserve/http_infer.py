@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping
 
 from simulator.graph.types import Array
-from simulator.serving import classification
-from simulator.serving.http_calls import HEADER, Call, Reply, parsed
+from simulator.serving.kserve import classification
+from simulator.serving.kserve.http_calls import HEADER, Call, Reply, parsed
 from simulator.serving.served import RequestError, Served
 from simulator.serving.server import MAX_ELEMENTS, InferRequest, InferResponse, Server
-from simulator.serving.tensors import (
+from simulator.serving.triton_messages.tensors import (
     DATATYPES,
     elements_of,
     from_bytes,

@@ -16,14 +16,14 @@ from google.protobuf import json_format
 
 from pva.errors import PvaError
 from pva.version import VERSION
-from simulator.serving.descriptions import model_metadata, statistics_of
-from simulator.serving.http_calls import Call, Environ, Reply, packed, parsed, read_call
-from simulator.serving.http_infer import infer_reply, infer_request
-from simulator.serving.metrics import metrics_text
+from simulator.serving.kserve.descriptions import model_metadata, statistics_of
+from simulator.serving.kserve.http_calls import Call, Environ, Reply, packed, parsed, read_call
+from simulator.serving.kserve.http_infer import infer_reply, infer_request
+from simulator.serving.kserve.metrics import metrics_text
 from simulator.serving.served import RequestError
 from simulator.serving.server import EXTENSIONS, NAME, Server
 from simulator.serving.settings import SettingError, Settings
-from simulator.serving.tensors import TensorError
+from simulator.serving.triton_messages.tensors import TensorError
 
 FAILED = "the server failed here; its log has the details"
 _FOREIGN = ("cross-site", "same-site")  # pages of other sites, or of another port of this machine

@@ -1,0 +1,1 @@
+"""Triton's messages and the tensors in them, without a transport."""
