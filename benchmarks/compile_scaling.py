@@ -18,7 +18,7 @@ import numpy as np
 from simulator import poplar
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
-from simulator.graph.vertex import Codelet, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import FLOAT, program
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -13,7 +13,7 @@ from benchmarks.poplibs_programs import Programs, expect, field_of, number, type
 from benchmarks.poplibs_table import Parameters, TableError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs import popops
 from simulator.poplibs.popnn import gru, lstm
 from simulator.poplibs.popnn.recurrence.gru_backward import gruBwdWithWU

@@ -11,7 +11,7 @@ from benchmarks.poplibs_table import Parameters
 from simulator import popnn, poputil
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Type
 
 USUAL_GROUP = 16  # channels that lie together, where they divide evenly

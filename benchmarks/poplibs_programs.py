@@ -17,7 +17,7 @@ from simulator import poplar
 from simulator.device import Device
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poputil import mapTensorLinearly

@@ -28,9 +28,9 @@ from simulator.executable import (
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import RemoteBuffer, Stream
 from simulator.graph.machine.target import Target
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.instances.share import Share
 from simulator.logging import enabled, log

@@ -17,7 +17,7 @@ from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.errors import PoplarError, graph_memory_allocation_error
 from simulator.graph.graph import Graph, frozen
 from simulator.graph.program import Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.validation.programs import check_programs
 from simulator.graph.validation.streams import check_outside_copies
 from simulator.logging import log

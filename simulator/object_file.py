@@ -23,7 +23,7 @@ import numpy.typing as npt
 from simulator.graph.deferred import Deferred, DeferredFields, defer
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array
-from simulator.graph.vertex import Vertex
+from simulator.graph.vertices.vertex import Vertex
 from simulator.object_kinds import (
     checks,
     class_name,

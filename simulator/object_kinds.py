@@ -24,7 +24,7 @@ import numpy as np
 from simulator import codelets
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.vertex import Vertex
+from simulator.graph.vertices.vertex import Vertex
 
 _NO_VERTICES = ("catalogue", "document")
 CODELETS = tuple(
@@ -36,7 +36,7 @@ FUNCTIONS = (
     *CODELETS,
     "simulator.compiler.lowering.block_recording",
     "simulator.compiler.copies",
-    "simulator.graph.user_compute",
+    "simulator.graph.vertices.user_compute",
 )
 CLASSES = (
     *FUNCTIONS,
@@ -44,23 +44,23 @@ CLASSES = (
     "simulator.compiler.executable",
     "simulator.compiler.instrumentation",
     "simulator.executable",
-    "simulator.graph.element_view",
+    "simulator.graph.tensors.element_view",
     "simulator.graph.graph",
-    "simulator.graph.host_functions",
+    "simulator.graph.host.host_functions",
     "simulator.graph.machine.constants",
     "simulator.graph.mapping",
     "simulator.graph.geometry.patterns",
     "simulator.graph.program",
-    "simulator.graph.streams",
+    "simulator.graph.host.streams",
     "simulator.graph.geometry.strides",
     "simulator.graph.machine.target",
-    "simulator.graph.tensor",
+    "simulator.graph.tensors.tensor",
     "simulator.graph.types",
-    "simulator.graph.user_vertices",
+    "simulator.graph.vertices.user_vertices",
     "simulator.graph.variable_graph",
-    "simulator.graph.variables",
-    "simulator.graph.vertex",
-    "simulator.graph.views",
+    "simulator.graph.tensors.variables",
+    "simulator.graph.vertices.vertex",
+    "simulator.graph.tensors.views",
 )
 # The attributes of a graph; all other classes declare their fields.
 GRAPH = (

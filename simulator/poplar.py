@@ -31,7 +31,8 @@ from simulator.graph.errors import (
 )
 from simulator.graph.geometry.intervals import Interval
 from simulator.graph.graph import ComputeSet, Function, Graph
-from simulator.graph.host_functions import HostFunction, HostFunctionArgument
+from simulator.graph.host.host_functions import HostFunction, HostFunctionArgument
+from simulator.graph.host.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.machine.constants import (
     GlobalExchangeConstraint,
     GlobalExchangeFlow,
@@ -42,8 +43,9 @@ from simulator.graph.machine.constants import (
 from simulator.graph.machine.target import Target
 from simulator.graph.option_table import OptionFlags
 from simulator.graph.program import SyncType
-from simulator.graph.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
-from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
+from simulator.graph.tensors.tensor import Tensor, UpsampleMethod, append, concat
+from simulator.graph.tensors.variables import TensorCloneMethod, VariableMappingMethod
+from simulator.graph.tensors.views import replication_factor
 from simulator.graph.types import (
     BOOL,
     CHAR,
@@ -63,8 +65,7 @@ from simulator.graph.types import (
     Type,
     equivalent_device_type,
 )
-from simulator.graph.variables import TensorCloneMethod, VariableMappingMethod
-from simulator.graph.vertex import (
+from simulator.graph.vertices.vertex import (
     InOut,
     Input,
     MultiVertex,
@@ -74,7 +75,6 @@ from simulator.graph.vertex import (
     VectorList,
     Vertex,
 )
-from simulator.graph.views import replication_factor
 from simulator.runtime.callbacks import StreamCallback
 from simulator.runtime.half_conversion import (
     copyDeviceHalfToDouble,

@@ -13,9 +13,9 @@ from simulator.compiler.executable import Executable
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
 from simulator.graph.program import Execute, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT
-from simulator.graph.vertex import Codelet, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_field
 from simulator.runtime.run import Runner
 
 ROWS, COLUMNS, TILES, SPLIT = 10_000, 1_000, 1_216, 5

@@ -15,7 +15,7 @@ from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.program import Copy, CrossReplicaCopy, Execute, If, Program, RepeatWhile
 from simulator.graph.program import RepeatWhileFalse as WhileFalse
 from simulator.graph.program import Switch as SwitchNode
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.storage import Storage
 

@@ -49,7 +49,7 @@ def operators() -> str:
     """Return the stub of the functions."""
     names = sorted([*PROTOCOLS.values(), *(f"{name}To" for name in PROTOCOLS.values())])
     lines = [
-        "from simulator.graph.tensor import Tensor",
+        "from simulator.graph.tensors.tensor import Tensor",
         f"from {POPOPS}.elementwise.operator_functions import (",
         *(f"    {name}," for name in names),
         ")",

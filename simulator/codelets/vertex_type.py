@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Apart, Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Apart, Codelet, Operands, VertexGroup
 
 # Files of PopLibs that formulas are from.
 POPOPS_CYCLES = "PopLibs lib/popops/popopsCycleEstimators.cpp"

@@ -12,7 +12,7 @@ import numpy as np
 from simulator.compiler.executable import Lowered
 from simulator.graph.geometry.intervals import among, ascending, present
 from simulator.graph.graph import Graph
-from simulator.graph.regions import variables_met
+from simulator.graph.tensors.regions import variables_met
 from simulator.graph.types import BoolArray, IntArray
 
 FIELDS = ("in", "weights")  # of vertices of which one field alone lies apart from the outputs

@@ -26,9 +26,9 @@ from simulator.compiler.memory import measure_memory
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
-from simulator.graph.regions import variables_met
+from simulator.graph.tensors.regions import variables_met
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Codelet
+from simulator.graph.vertices.vertex import Codelet
 from simulator.logging import enabled, log
 
 MESSAGES = ("message", "globalMessage")  # categories of variables that an exchange brings

@@ -14,7 +14,7 @@ from simulator.codelets.system.copies import (
 )
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Operands, VertexGroup
+from simulator.graph.vertices.vertex import Operands, VertexGroup
 
 SHORT_BYTES = 16  # what the short copy takes at most; our choice, its limit is not public
 WORD_BYTES = 8  # of which a copy reads one and writes one in a cycle, from two memory elements

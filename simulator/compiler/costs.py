@@ -15,7 +15,7 @@ from simulator.compiler.executable import ComputeCosts
 from simulator.graph.geometry.intervals import ascending
 from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, VertexGroup
 
 
 def compute_costs(

@@ -21,7 +21,7 @@ from simulator.graph.geometry.intervals import (
 from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import BoolArray, IntArray
-from simulator.graph.vertex import Field, VertexGroup
+from simulator.graph.vertices.vertex import Field, VertexGroup
 
 Arrays = tuple[IntArray, ...]
 # An edge of fragments of fewer bytes is received in the order of the senders' memory.

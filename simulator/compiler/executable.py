@@ -17,7 +17,7 @@ from simulator.graph.deferred import DeferredFields
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program
 from simulator.graph.types import BoolArray, IntArray
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, VertexGroup
 
 
 @dataclass(slots=True, eq=False)

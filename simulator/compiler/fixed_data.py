@@ -19,7 +19,7 @@ from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentati
 from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Field, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup
 
 CODE_CATEGORIES = (
     "vertexCode", "controlCode", "internalExchangeCode", "hostExchangeCode", "globalExchangeCode",

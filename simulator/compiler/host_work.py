@@ -15,8 +15,8 @@ import numpy as np
 
 from simulator.compiler.exchange import HOST_LATENCY
 from simulator.compiler.executable import Exchange
+from simulator.graph.host.streams import Stream
 from simulator.graph.machine.target import Target
-from simulator.graph.streams import Stream
 
 
 def with_host_work(target: Target, stream: Stream, prefetch: bool, cost: Exchange) -> Exchange:

@@ -17,7 +17,7 @@ from simulator.compiler.executable import Exchange, Lowered
 from simulator.compiler.instrumentation import Instrumentation
 from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import VertexGroup
+from simulator.graph.vertices.vertex import VertexGroup
 
 COUNTER_BYTES = 4  # a result
 # Estimate: read the clock, read it again, subtract, make the address of the result, store.

@@ -14,7 +14,7 @@ from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, verte
 from simulator.graph.geometry.intervals import among, present
 from simulator.graph.graph import Graph
 from simulator.graph.types import BoolArray, IntArray
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, VertexGroup
 
 PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
 BYTES: Any = np.int32  # of what one compute set or type has on a tile; there are many such numbers

@@ -11,25 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from simulator.graph import replicas, streams, user_vertices, views
+from simulator.graph import replicas
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.geometry.intervals import Interval
-from simulator.graph.host_functions import HostFunction, checked_function
+from simulator.graph.host import streams
+from simulator.graph.host.host_functions import HostFunction, checked_function
+from simulator.graph.host.streams import RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.machine.target import Target, checked_target
 from simulator.graph.mapping import TileIntervals as TileIntervals
 from simulator.graph.program import Function as Function
 from simulator.graph.program import Program
-from simulator.graph.regions import sorted_regions
-from simulator.graph.streams import RemoteBuffer, ReplicatedStreamMode, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors import views
+from simulator.graph.tensors.regions import sorted_regions
+from simulator.graph.tensors.tensor import Tensor
+from simulator.graph.tensors.views import Window, replication_factor
 from simulator.graph.types import IntArray, Type, checked_name
-from simulator.graph.user_vertices import Connectable, FieldRef, VertexRef
 from simulator.graph.validation import checks
 from simulator.graph.variable_graph import VariableGraph
-from simulator.graph.vertex import ComputeSet as ComputeSet
-from simulator.graph.vertex import Vertex, VertexGroup
-from simulator.graph.views import Window, replication_factor
+from simulator.graph.vertices import user_vertices
+from simulator.graph.vertices.user_vertices import Connectable, FieldRef, VertexRef
+from simulator.graph.vertices.vertex import ComputeSet as ComputeSet
+from simulator.graph.vertices.vertex import Vertex, VertexGroup
 
 _BatchKey = tuple["ComputeSet", type[Vertex], int]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.errors import TileMappingError
 from simulator.graph.geometry.intervals import Interval, as_int64, cut
 from simulator.graph.geometry.patterns import Shifted, recent, relative
 from simulator.graph.mapping import Mapping, MappingTable, TileIntervals, listed_pieces
-from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.replicas import everywhere
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.regions import pieces_of, variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 
 

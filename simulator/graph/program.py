@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.arguments import refuse_in
-from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
-from simulator.graph.host_functions import HostFunction
+from simulator.graph.host.copy_ends import End, check_ends, check_same, moved_rows
+from simulator.graph.host.host_functions import HostFunction
 from simulator.graph.replicas import everywhere
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type, checked_values
 from simulator.graph.validation.checks import check_writable
-from simulator.graph.vertex import ComputeSet
+from simulator.graph.vertices.vertex import ComputeSet
 
 
 class Program:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import as_int64, offsets_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Field, VertexGroup
+from simulator.graph.vertices.vertex import Field, VertexGroup
 
 
 def everywhere(tensor: Tensor, owner: Arena | None = None) -> Tensor:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import RemoteBuffer, Stream
 from simulator.graph.program import Copy, Program, children_of
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BoolArray, IntArray
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.graph import placement
-from simulator.graph.arena import Arena
 from simulator.graph.debug import DebugContext, inside, users_location
 from simulator.graph.errors import PoplarError, TileMappingError
 from simulator.graph.geometry.intervals import Interval
@@ -18,7 +17,15 @@ from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.machine.target import Target
 from simulator.graph.mapping import Mapping, MappingTable, TileIntervals
 from simulator.graph.replicas import everywhere
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.tensor import Tensor, concat
+from simulator.graph.tensors.variables import (
+    TensorCloneMethod,
+    VariableMappingMethod,
+    filled,
+    method_and_name,
+    type_last,
+)
 from simulator.graph.types import (
     UNSIGNED_INT,
     Array,
@@ -30,13 +37,6 @@ from simulator.graph.types import (
     element_count,
 )
 from simulator.graph.validation.checks import check_writable
-from simulator.graph.variables import (
-    TensorCloneMethod,
-    VariableMappingMethod,
-    filled,
-    method_and_name,
-    type_last,
-)
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from simulator.device import Device
 from simulator.engine import Engine
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
-from simulator.graph.streams import Direction, ReplicatedStreamMode, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.host.streams import Direction, ReplicatedStreamMode, Stream
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.model_runtime.config import SessionConfig
 from simulator.model_runtime.devices import DeviceManager

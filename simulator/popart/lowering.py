@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.call import Call

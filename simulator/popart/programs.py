@@ -11,7 +11,7 @@ from simulator.engine import Engine
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.elements.drawn import DRAWS

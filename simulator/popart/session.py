@@ -17,7 +17,7 @@ from simulator.fingerprint import fingerprint
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program as AnyProgram
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.heap import give_back_much, reused_memory
 from simulator.popart import programs as parts

@@ -9,8 +9,8 @@ import numpy as np
 
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart.backpropagation.gradients import (
     PREFIX,

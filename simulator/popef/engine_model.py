@@ -10,8 +10,8 @@ import numpy as np
 
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
+from simulator.graph.host.streams import ReplicatedStreamMode, Stream
 from simulator.graph.program import Copy, Program
-from simulator.graph.streams import ReplicatedStreamMode, Stream
 from simulator.graph.types import Array
 from simulator.graph.validation.programs import all_nodes
 from simulator.popef.declaration import TensorType

@@ -12,7 +12,7 @@ import numpy as np
 from simulator.executable import Executable
 from simulator.graph.machine.constants import TargetType
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Type
 from simulator.popef.structures import (
     ExecutableInfo,

@@ -15,7 +15,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.types import Array
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, VertexGroup
 from simulator.logging import library_call, log
 from simulator.poplibs.popops.regions import debug_name
 

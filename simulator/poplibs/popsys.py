@@ -15,9 +15,9 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence, Sync, SyncType
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 
 WORDS = 2  # of a number of cycles

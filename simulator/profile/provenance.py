@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simulator.codelets.catalogue import source_of
 from simulator.graph.machine.target import Target
-from simulator.graph.vertex import Codelet
+from simulator.graph.vertices.vertex import Codelet
 
 EXACT, ESTIMATE, MEASURED = "exact", "estimate", "measured"
 

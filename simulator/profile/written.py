@@ -9,7 +9,8 @@ import numpy as np
 
 from pva import schema
 from simulator.compiler.executable import Lowered
-from simulator.graph.copy_ends import End
+from simulator.graph.host.copy_ends import End
+from simulator.graph.host.streams import Stream
 from simulator.graph.program import (
     Call,
     Copy,
@@ -22,8 +23,7 @@ from simulator.graph.program import (
     WriteUndef,
     tensors_of,
 )
-from simulator.graph.streams import Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 
 TYPES = {name: number for number, name in enumerate(schema.WRITTEN_TYPES)}
 

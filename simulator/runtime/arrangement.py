@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.graph.geometry.intervals import join, offsets_of, spread
 from simulator.graph.geometry.strides import Strides, listed
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 
 

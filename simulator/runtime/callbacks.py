@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.streams import Stream
+from simulator.graph.host.streams import Stream
 from simulator.graph.types import Array
 from simulator.runtime.host_data import host_array
 

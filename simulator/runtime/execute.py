@@ -13,6 +13,7 @@ import numpy as np
 from simulator.codelets.system.clock import CLOCKS
 from simulator.graph.errors import PoplarError, application_runtime_error
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import RemoteBuffer, Stream
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,
@@ -26,10 +27,9 @@ from simulator.graph.program import (
     Sync,
     WriteUndef,
 )
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Operands, VertexGroup
+from simulator.graph.vertices.vertex import Operands, VertexGroup
 from simulator.runtime.discards import Discards
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.places import Places

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.errors import HostAccessError
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, Type
 
 RAW = (np.dtype("u1"), np.dtype("S1"))  # bytes, which may hold values of any type

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.errors import HostAccessError
-from simulator.graph.host_functions import HostFunction
+from simulator.graph.host.host_functions import HostFunction
 from simulator.graph.types import Array
 from simulator.runtime.host_streams import HostStreams
 

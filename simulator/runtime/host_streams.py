@@ -16,7 +16,7 @@ import numpy as np
 
 import pvti
 from simulator.graph.errors import HostAccessError
-from simulator.graph.streams import ReplicatedStreamMode, Stream
+from simulator.graph.host.streams import ReplicatedStreamMode, Stream
 from simulator.graph.types import Array
 from simulator.logging import log
 from simulator.runtime.callbacks import End, callback_end, called, fill, fill_ahead

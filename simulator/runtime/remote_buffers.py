@@ -10,7 +10,7 @@ from operator import index
 import numpy as np
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.streams import RemoteBuffer
+from simulator.graph.host.streams import RemoteBuffer
 from simulator.graph.types import Array, IntArray
 from simulator.runtime.host_data import host_array
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, Type, checked_values
-from simulator.graph.vertex import Field
+from simulator.graph.vertices.vertex import Field
 from simulator.runtime.places import Places, places_of
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError, application_runtime_error
 from simulator.graph.program import Abort, ErrorProgram, Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.runtime.execute import ValueRunner
 

@@ -7,7 +7,7 @@ import pytest
 from models import model, node, outcome, prepared, tiny
 
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import concat
+from simulator.graph.tensors.tensor import concat
 from simulator.graph.types import FLOAT
 from simulator.runtime.arrangement import arranged, in_memory_order, restored
 

@@ -11,7 +11,7 @@ from models import model, node, tiny
 from pva.report import openReport
 from simulator import popart
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import concat
+from simulator.graph.tensors.tensor import concat
 from simulator.graph.types import FLOAT, Array
 from simulator.popart.lowering import Lowering
 from simulator.popart.scheduling.placement import lies_on

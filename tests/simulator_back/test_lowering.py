@@ -7,7 +7,7 @@ from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS
-from simulator.graph.vertex import Codelet, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import program
 from simulator.poplibs.poplin.convolutions.operands import with_edges
 from tests.stream_copies import HOST_COPY

@@ -22,7 +22,7 @@ from pva.report import openReport
 from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.graph.program import CrossReplicaCopy
-from simulator.graph.views import replication_factor
+from simulator.graph.tensors.views import replication_factor
 from simulator.poplar import FLOAT, program
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pva.check import check
 from pva.formats import registry
 from simulator import poputil
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.poplar import Engine, Graph, IPUModel, program
 

@@ -7,8 +7,8 @@ from typing import Any
 from value_program import Values
 
 from simulator.graph.graph import Graph
-from simulator.graph.streams import Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.host.streams import Stream
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.poplibs import poputil
 from simulator.runtime.callbacks import Result, StreamCallback

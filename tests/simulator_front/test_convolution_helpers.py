@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulator import poplin, popnn, popops
 from simulator.graph.errors import InvalidOptionError, poplibs_error
-from simulator.graph.tensor import UpsampleMethod
+from simulator.graph.tensors.tensor import UpsampleMethod
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform
 from simulator.poplibs.poplin.convolutions import indices

@@ -9,7 +9,7 @@ import pytest
 
 from pva.report import openReport
 from simulator import poplar
-from simulator.graph.guessed_cycles import guessed_cycles, operations_of
+from simulator.graph.vertices.guessed_cycles import guessed_cycles, operations_of
 from simulator.poplar import program
 
 

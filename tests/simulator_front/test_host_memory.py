@@ -14,8 +14,8 @@ from simulator.engine import Engine
 from simulator.graph.errors import HostAccessError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
+from simulator.graph.tensors.views import replication_factor
 from simulator.graph.types import FLOAT, INT
-from simulator.graph.views import replication_factor
 
 FLOATS = np.array([1.5, 2.5], np.float32)
 

@@ -14,7 +14,7 @@ from stream_ends import IN, OUT, Counter, stream, streams
 from value_program import Values
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.streams import ReplicatedStreamMode, Stream
+from simulator.graph.host.streams import ReplicatedStreamMode, Stream
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_CHAR, Type
 from simulator.runtime.execute import format_values
 from simulator.runtime.host_streams import HostStreams

@@ -22,9 +22,9 @@ from simulator.codelets.indexing.slicing import (
 )
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.machine.target import make_target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
-from simulator.graph.vertex import Codelet
+from simulator.graph.vertices.vertex import Codelet
 
 NO_PLAN = popops.SlicePlan()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulator import popops
 from simulator.graph.errors import InvalidOptionError, poplibs_error
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, CHAR, FLOAT, HALF, INT, UNSIGNED_INT, Type
 
 TYPES = [FLOAT, HALF, INT, CHAR, BOOL]

@@ -19,10 +19,11 @@ from simulator.compiler import allocate, edges, liveness
 from simulator.compiler.exchange import exchange_cost
 from simulator.compiler.executable import Pieces
 from simulator.compiler.lowering import state
-from simulator.graph import kernels, regions
+from simulator.graph import kernels
 from simulator.graph.geometry import intervals
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.mapping import Mapping
+from simulator.graph.tensors import regions
 from simulator.graph.types import IntArray
 from tests.every_program import engine
 

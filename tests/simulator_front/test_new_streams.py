@@ -13,10 +13,10 @@ from simulator.device import IPUModel
 from simulator.engine import Engine
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import DataStream
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.streams import DataStream
+from simulator.graph.tensors.variables import VariableMappingMethod
 from simulator.graph.types import FLOAT
-from simulator.graph.variables import VariableMappingMethod
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pva.formats import registry
 from simulator import poplin, popnn, poputil
 from simulator.codelets.layers.deviation import inverse_deviation
 from simulator.graph.errors import PoplarError, poplibs_error
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplar import Engine, Graph, IPUModel, program
 

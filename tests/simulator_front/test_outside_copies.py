@@ -17,7 +17,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
 from simulator.graph.program import Copy, Repeat, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.poplar import StreamCallback
 

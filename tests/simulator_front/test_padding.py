@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.padding import MappingMethod, Type

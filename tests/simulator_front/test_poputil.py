@@ -14,9 +14,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS, make_target
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
+from simulator.graph.tensors.variables import TensorCloneMethod
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
-from simulator.graph.variables import TensorCloneMethod
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.poputil.mapping_by_use import Uses, _uses, spread_by_use
 

@@ -16,7 +16,7 @@ from simulator.codelets.random import cycles as random_cycles
 from simulator.codelets.random.philox import draw, philox
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy, Repeat, Sequence
-from simulator.graph.tensor import concat
+from simulator.graph.tensors.tensor import concat
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 
 MANY = 20_000

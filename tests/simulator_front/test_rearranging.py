@@ -13,7 +13,7 @@ from value_program import Values, numbers
 from simulator.codelets.indexing.sorting_cycles import normalise_image
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Execute
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, SHORT, UNSIGNED_CHAR
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import rearrange

@@ -7,7 +7,7 @@ import pytest
 from value_program import Values, numbers
 
 from simulator.compiler.fixed_data import vertex_bytes
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation

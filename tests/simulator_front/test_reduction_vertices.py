@@ -13,7 +13,7 @@ from simulator.codelets.products.reduction import reduce_add_codelet, reduce_cod
 from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, Type
-from simulator.graph.vertex import Operands
+from simulator.graph.vertices.vertex import Operands
 
 MK1 = TARGETS["mk1"]
 

@@ -12,7 +12,7 @@ from value_program import Values, numbers
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, ReduceParams, SingleReduceOp

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.graph.tensor import concat
+from simulator.graph.tensors.tensor import concat
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import Operation

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from value_program import Values
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.streams import RemoteBuffer, check_remote_buffers
+from simulator.graph.host.streams import RemoteBuffer, check_remote_buffers
 from simulator.graph.types import FLOAT, HALF, INT, Type
 from simulator.runtime.remote_buffers import RemoteBuffers
 

@@ -12,11 +12,11 @@ from simulator.device import IPUModel
 from simulator.engine import Engine
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import ReplicatedStreamMode
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.streams import ReplicatedStreamMode
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
+from simulator.graph.tensors.views import replication_factor
 from simulator.graph.types import INT, UNSIGNED_INT, Type
-from simulator.graph.views import replication_factor
 
 Made = tuple[Any, Graph, Graph]  # the device, the graph to compile, the graph with two replicas
 

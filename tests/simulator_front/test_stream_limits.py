@@ -11,9 +11,9 @@ from stream_ends import mapped
 from simulator.compiler.lowering.state import Building, Part
 from simulator.compiler.lowering.stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import Stream
 from simulator.graph.machine.target import make_target
-from simulator.graph.streams import Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from tests.stream_copies import HOST_COPY, PHASES
 

@@ -7,7 +7,7 @@ import pytest
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS
-from simulator.graph.tensor import Tensor, broadcast_to, concat
+from simulator.graph.tensors.tensor import Tensor, broadcast_to, concat
 from simulator.graph.types import FLOAT, INT
 
 

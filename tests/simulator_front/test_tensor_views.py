@@ -17,11 +17,11 @@ from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor, broadcast_to, concat
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor, broadcast_to, concat
 from simulator.graph.types import FLOAT, HALF, INT, SHORT
 from simulator.graph.validation.graphs import check_writers
-from simulator.graph.vertex import Output, Vector, Vertex
+from simulator.graph.vertices.vertex import Output, Vector, Vertex
 
 
 class Fill(Vertex):

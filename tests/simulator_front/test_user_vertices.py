@@ -11,8 +11,8 @@ from value_program import Values
 from simulator.graph.errors import PoplarError
 from simulator.graph.program import Execute
 from simulator.graph.types import FLOAT, INT
-from simulator.graph.user_compute import codelet_of
-from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex
+from simulator.graph.vertices.user_compute import codelet_of
+from simulator.graph.vertices.vertex import InOut, Input, Output, Vector, VectorList, Vertex
 
 
 class Weighted(Vertex):

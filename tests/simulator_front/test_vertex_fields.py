@@ -20,8 +20,16 @@ from simulator.engine import Engine
 from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.program import Execute
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, Type
-from simulator.graph.user_vertices import VertexRef
-from simulator.graph.vertex import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from simulator.graph.vertices.user_vertices import VertexRef
+from simulator.graph.vertices.vertex import (
+    InOut,
+    Input,
+    MultiVertex,
+    Output,
+    Vector,
+    VectorList,
+    Vertex,
+)
 
 
 class Sum(Vertex):

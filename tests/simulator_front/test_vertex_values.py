@@ -11,10 +11,10 @@ from value_program import Values
 from view_chains import REORDERS, REPEATS, chain
 
 from simulator.graph.program import Execute
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
-from simulator.graph.user_vertices import FieldRef
-from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex
+from simulator.graph.vertices.user_vertices import FieldRef
+from simulator.graph.vertices.vertex import InOut, Input, Output, Vector, VectorList, Vertex
 
 
 class Mixed(Vertex):

@@ -10,7 +10,7 @@ from value_program import Values, numbers
 from simulator.compiler.costs import busiest_worker, compute_costs
 from simulator.compiler.fixed_data import vertex_bytes
 from simulator.graph.machine.target import TARGETS
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, VertexGroup
 from simulator.poplibs import poplin
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 99)), min_size=1, max_size=60)

@@ -8,10 +8,10 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy, Execute, Repeat, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
 from simulator.graph.validation.graphs import check_writers
-from simulator.graph.vertex import Input, Output, Vector, Vertex
+from simulator.graph.vertices.vertex import Input, Output, Vector, Vertex
 
 
 class SumVertex(Vertex):

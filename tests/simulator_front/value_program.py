@@ -10,7 +10,7 @@ import numpy as np
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
 from simulator.graph.program import If, Program, Repeat, RepeatWhileTrue, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.graph.validation.graphs import check_mapped, check_writers
 from simulator.poplibs import poputil

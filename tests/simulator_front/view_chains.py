@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
+from simulator.graph.tensors.tensor import Tensor, UpsampleMethod, append, concat
 
 Pair = tuple[Tensor, Any]
 Draw = Callable[..., Any]

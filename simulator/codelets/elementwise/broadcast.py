@@ -26,7 +26,7 @@ from simulator.codelets.vertex_type import (
 )
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 
 def _types(place: str, fields: str) -> tuple[VertexType, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets.elementwise import cycles as elementwise_cycles
 from simulator.codelets.vertex_type import POPOPS_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 TYPES = VertexTypes(
     (

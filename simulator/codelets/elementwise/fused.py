@@ -21,7 +21,7 @@ from simulator.codelets.elementwise.vertices import ElementwiseVertices, flops_o
 from simulator.codelets.vertex_type import ONE_REGION, VertexTypes, supervisor, worker
 from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Operands, VertexGroup
+from simulator.graph.vertices.vertex import Operands, VertexGroup
 
 FRAME_1D, FRAME_2D, VECTOR = 29, 5, 5
 

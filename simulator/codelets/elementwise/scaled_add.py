@@ -26,7 +26,7 @@ from simulator.codelets.vertex_type import (
 )
 from simulator.graph.machine.target import Target
 from simulator.graph.types import INT, UNSIGNED_INT, Array, Type
-from simulator.graph.vertex import Operands
+from simulator.graph.vertices.vertex import Operands
 
 TYPES = VertexTypes(
     (

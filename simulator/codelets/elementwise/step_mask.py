@@ -13,7 +13,7 @@ from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 _NAME = "popops::BroadcastScalar1DRelationalOpDualOutput"
 

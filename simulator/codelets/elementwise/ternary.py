@@ -18,7 +18,7 @@ from simulator.codelets.elementwise.vertices import Cycles, ElementwiseVertices,
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexType, VertexTypes, worker
 from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
-from simulator.graph.vertex import VertexGroup
+from simulator.graph.vertices.vertex import VertexGroup
 
 FIELDS = ("in1", "in2", "in3")
 

@@ -28,7 +28,7 @@ from simulator.codelets.vertex_type import (
 )
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 TYPES = VertexTypes(
     (

@@ -18,7 +18,7 @@ from simulator.codelets.random.vertices import words_of_elements
 from simulator.codelets.vertex_type import VertexTypes, supervisor, worker
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 SPACE = "popfloat::experimental::"
 CYCLES = "PopLibs lib/popfloat/popfloatCycleEstimators.cpp"

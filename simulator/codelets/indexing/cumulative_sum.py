@@ -15,7 +15,7 @@ from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 CALL, COLUMN = 20, 8  # of a worker, and of a vector of columns, before the first row
 

@@ -16,7 +16,7 @@ from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, superviso
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.machine.target import Target
 from simulator.graph.types import HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 ESTIMATES = "PopLibs lib/popops/HistogramPerformanceEstimation.cpp"
 

@@ -8,7 +8,7 @@ from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 TYPES = VertexTypes(
     (worker("popops::Iota<type>", "out offsets", indexing_cycles.iota, POPOPS_CYCLES, (24, 90)),)

@@ -15,7 +15,7 @@ from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, superviso
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 SUPERVISOR, WORKER = 24, 17  # cycles of a call, and of each worker around its loop
 

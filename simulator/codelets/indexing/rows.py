@@ -13,7 +13,7 @@ from simulator.codelets.costs import sum_by_vertex
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 MASKED = 2**32 - 1  # MASKED_LABEL_CODE
 START = 27

@@ -14,7 +14,7 @@ from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, superviso
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 
 def sequence_slice(

@@ -13,7 +13,7 @@ from simulator.codelets.indexing.sorting_cycles import Values
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 TYPES = VertexTypes(
     (

@@ -26,7 +26,7 @@ from simulator.codelets.vertex_type import (
 )
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 TYPES = VertexTypes(
     (

@@ -18,7 +18,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 VOID, INVALID = 2**32 - 1, 2**32 - 2  # no symbol, and that of a beam that does not begin
 ZERO = -65504.0  # the logarithm that stands for a probability of zero

@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 CALL, COMPARISON = 20, 4
 ESTIMATE = "our estimate, from PopLibs lib/popnn/codelets/CTCLoss.cpp"

@@ -16,7 +16,7 @@ import numpy as np
 from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, worker
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 LOG_ADD, LOG_MULTIPLY = 16, 1  # cycles of a sum and of a product in logarithms
 LAST_BLANK = LOG_ADD + LOG_MULTIPLY

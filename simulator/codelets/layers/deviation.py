@@ -10,7 +10,7 @@ from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.vertices import ElementwiseVertices
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Operands, VertexGroup
+from simulator.graph.vertices.vertex import Operands, VertexGroup
 
 START, REGION = 6, 4
 VECTOR, VECTOR_CYCLES = 2, 3 + 2  # floats, whatever the types: a root a float, and three

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets.indexing import sorting_cycles
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor
 from simulator.graph.types import FLOAT, Array, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 TYPES = VertexTypes(
     (

@@ -11,7 +11,7 @@ from simulator.codelets.elementwise.vertices import Compute, Cycles
 from simulator.codelets.layers import loss_cycles
 from simulator.codelets.vertex_type import POPNN_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 TYPES = VertexTypes(
     (

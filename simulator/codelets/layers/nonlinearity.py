@@ -19,7 +19,7 @@ from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor
 from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, Type
-from simulator.graph.vertex import Operands
+from simulator.graph.vertices.vertex import Operands
 
 TYPES = VertexTypes(
     (

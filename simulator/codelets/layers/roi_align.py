@@ -14,7 +14,7 @@ import numpy as np
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 SAMPLE, GRADIENT = 120, 180
 ESTIMATE = "our estimate, of a C++ codelet"

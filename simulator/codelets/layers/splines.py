@@ -12,7 +12,7 @@ import numpy as np
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 
 def spline_basis(outputs: IntArray, dtype: Type) -> IntArray:

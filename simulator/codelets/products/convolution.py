@@ -23,7 +23,7 @@ from simulator.codelets.products.reduction import accumulator
 from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Apart, Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Apart, Codelet, Operands, VertexGroup
 
 TYPES = VertexTypes(
     (

@@ -17,7 +17,7 @@ from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 ESTIMATE = "our estimate, from PopLibs lib/poplin/codelets/LuFactorization.cpp"
 CALL, ELEMENT, PRODUCT, QUOTIENT = 30, 10, 6, 12

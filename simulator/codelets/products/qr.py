@@ -13,7 +13,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.vertex_type import POPLIN_CYCLES, VertexTypes, supervisor
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Operands, VertexGroup
+from simulator.graph.vertices.vertex import Operands, VertexGroup
 
 WORKERS, PADDING = 6, 16  # of the formulas; the padding is their mean
 DIVISION, ROOT = 1, 1  # operations, as PopLibs counts them

@@ -26,7 +26,7 @@ from simulator.graph.types import (
     IntArray,
     Type,
 )
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 
 @dataclass(frozen=True, slots=True)

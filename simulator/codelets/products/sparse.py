@@ -16,7 +16,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 ESTIMATES = "PopLibs lib/popsparse/PerformanceEstimation.hpp"
 CHUNK = 1 << 22  # products made at once, so that a large matrix takes little memory of the host

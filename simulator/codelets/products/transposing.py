@@ -6,7 +6,7 @@ from simulator.codelets.products import transpose_cycles
 from simulator.codelets.products.convolution import transpose_codelet
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Type
-from simulator.graph.vertex import Codelet
+from simulator.graph.vertices.vertex import Codelet
 
 TYPES = VertexTypes(
     (

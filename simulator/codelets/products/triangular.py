@@ -13,7 +13,7 @@ import numpy as np
 from simulator.codelets.vertex_type import POPLIN_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.machine.target import Target
 from simulator.graph.types import HALF, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 SIMD = 4  # rows of a system that a vertex of all workers solves at once
 

@@ -18,7 +18,7 @@ from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertices.vertex import Codelet, Operands, VertexGroup
 
 _SOURCE = "PopLibs lib/poprand/poprandCycleEstimators.cpp"
 TYPES = VertexTypes(

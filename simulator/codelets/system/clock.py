@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Operands
+from simulator.graph.vertices.vertex import Operands
 
 # Among the registers of a run: the clocks of all tiles before and after what runs now.
 CLOCKS = "clocks"

@@ -7,7 +7,7 @@ import numpy as np
 from simulator.codelets.system import copies
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import BOOL, Array, Type
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertices.vertex import Codelet, Operands
 
 TYPES = VertexTypes(
     (

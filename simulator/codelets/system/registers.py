@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Operands
+from simulator.graph.vertices.vertex import Operands
 
 
 def put_cycles(vertices: IntArray) -> IntArray:

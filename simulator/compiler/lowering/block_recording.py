@@ -23,7 +23,7 @@ from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.validation.programs import all_nodes
-from simulator.graph.vertex import VertexGroup
+from simulator.graph.vertices.vertex import VertexGroup
 
 # Estimate. Before the events: how many there are, when the first was dropped, when the last flush
 # began and ended (8 bytes each), and a bit for each open Block, 64 of them: was its begin kept?

@@ -13,7 +13,7 @@ from simulator.compiler.lowering.state import NONE, Building, Part, with_access
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import among, offsets_of, present
 from simulator.graph.geometry.strides import Strides
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BoolArray, IntArray
 
 

@@ -9,6 +9,7 @@ from simulator.compiler.lowering.cross import lower_cross_replica
 from simulator.compiler.lowering.packet_gathering import lower_gathered
 from simulator.compiler.lowering.state import Building, Part, consensus, sync, with_access
 from simulator.compiler.lowering.stream import lower_remote, lower_stream, transfer_limit
+from simulator.graph.host.streams import RemoteBuffer, Stream
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,
@@ -22,8 +23,7 @@ from simulator.graph.program import (
     SyncType,
     WriteUndef,
 )
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 
 
 def lower_leaf(building: Building, node: Program) -> list[Part]:

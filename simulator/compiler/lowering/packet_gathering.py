@@ -17,7 +17,7 @@ from simulator.compiler.lowering.state import Building, Part, with_access
 from simulator.compiler.lowering.stream import host_copy, lower_stream, split_by_ipu, stream_copy
 from simulator.graph.geometry.intervals import among, first_of_each, kinds, present
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 
 PACKET, REARRANGED = "{}Packet", "{}Rearranged"
 

@@ -19,7 +19,7 @@ from simulator.compiler.lowering.state import Building, Part
 from simulator.graph.geometry.intervals import present
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Field, VertexGroup
+from simulator.graph.vertices.vertex import Field, VertexGroup
 
 _LISTS = ("exchanges", "global_exchanges", "variables", "compute_sets", "groups")
 

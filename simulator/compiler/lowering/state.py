@@ -20,9 +20,9 @@ from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import crossings, heads_of, kinds, present
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BoolArray, IntArray
-from simulator.graph.vertex import VertexGroup
+from simulator.graph.vertices.vertex import VertexGroup
 
 NONE = np.zeros(0, dtype=np.int64)
 

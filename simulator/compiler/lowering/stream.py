@@ -18,9 +18,9 @@ from simulator.compiler.executable import Exchange, LoweredProgram
 from simulator.compiler.lowering.copy import Side, side_of
 from simulator.compiler.lowering.state import Building, Part, sync, with_access
 from simulator.graph.geometry.intervals import first_of_each, kinds, offsets_of, present, uniform
+from simulator.graph.host.streams import RemoteBuffer, Stream
 from simulator.graph.machine.target import Target
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 
 # Each IPU reaches the memory of its machine through PCIe Gen4 x8 (block diagram of the IPU-M2000

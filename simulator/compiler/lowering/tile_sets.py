@@ -14,7 +14,7 @@ import numpy as np
 from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.lowering.state import Building, Part
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import VertexGroup
+from simulator.graph.vertices.vertex import VertexGroup
 
 ALL, COMPUTE, IO = "All", "Compute", "IO"
 

@@ -30,7 +30,7 @@ from simulator.graph.program import (
     Switch,
 )
 from simulator.graph.program import Sequence as SequenceNode
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 
 WORD = 4  # bytes of a program number, or of what a Switch decides by

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.errors import GraphConnectionError, TileMappingError
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Field, VertexGroup
+from simulator.graph.vertices.vertex import Field, VertexGroup
 
 
 def check_writable(tensor: Tensor, where: str) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from simulator.graph.errors import GraphConnectionError, TileMappingError
 from simulator.graph.geometry.intervals import as_int64, ascending, crossings
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
-from simulator.graph.variables import Variable
-from simulator.graph.vertex import Field, VertexGroup
+from simulator.graph.tensors.tensor import Tensor
+from simulator.graph.tensors.variables import Variable
+from simulator.graph.vertices.vertex import Field, VertexGroup
 
 
 def check_mapped(graph: Graph, tensors: Iterable[Tensor] = ()) -> None:

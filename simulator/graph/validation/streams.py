@@ -11,9 +11,9 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import RemoteBuffer, Stream, check_remote_buffers
 from simulator.graph.program import Copy, Program
-from simulator.graph.streams import RemoteBuffer, Stream, check_remote_buffers
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 
 # By remote buffer (its id) and replica of a view: its IPU, and the first tensor that says so.

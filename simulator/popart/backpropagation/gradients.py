@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import log
 from simulator.popart.lowering import Lowering

@@ -13,7 +13,7 @@ from typing import Any
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, Type
 from simulator.popart.backpropagation.gradients import PREFIX, dependent
 from simulator.popart.errors import popart_exception

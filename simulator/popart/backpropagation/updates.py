@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
 from simulator.popart.backpropagation.loss_scaling import AutomaticScaling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.operators.call import Call
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation

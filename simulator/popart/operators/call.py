@@ -11,7 +11,7 @@ from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import FLOAT, INT, Array, Type
 from simulator.popart.errors import popart_exception
 from simulator.popart.representation.ir import Node

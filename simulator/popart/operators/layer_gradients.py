@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.operators import collectives
 from simulator.popart.operators.backward import Gradient, of_bias, summed_to, total

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import ClassVar
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT
 from simulator.popart.errors import popart_exception
 from simulator.popart.optimizers.step import Number, Step, Terms

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr

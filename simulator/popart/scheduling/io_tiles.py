@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.scheduling.placement import graphs_of
 from simulator.popart.settings.dataflow import DataFlow

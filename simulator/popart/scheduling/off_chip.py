@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.graph.graph import Graph
+from simulator.graph.host.streams import RemoteBuffer
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.streams import RemoteBuffer
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.logging import log
 from simulator.popart.representation.ir import GRAPHCORE, Node
 from simulator.popart.sessions.options import SessionOptions

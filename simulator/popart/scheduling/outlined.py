@@ -18,8 +18,8 @@ import numpy as np
 from simulator.graph.graph import Function, Graph
 from simulator.graph.program import Call, Copy, Execute, Program, children_of, tensors_of
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import met, variables_of
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.regions import met, variables_of
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import Type
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.call import Call as NodeCall

@@ -12,8 +12,8 @@ from typing import Any
 
 from simulator.graph.program import Call
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.lowering import LAYER, Lowering
 from simulator.popart.representation.ir import Node
 from simulator.popart.scheduling.outlined import (

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, cast
 
 from simulator.graph.program import Copy, Program
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.lowering import Lowering
 from simulator.popart.representation.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node

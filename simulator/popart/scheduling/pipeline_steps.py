@@ -10,7 +10,7 @@ from math import lcm
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Program, Repeat
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.lowering import Lowering
 from simulator.popart.programs import Programs, add_anchor, host_to_device
 from simulator.popart.scheduling.io_tiles import PLAIN, Ways, handed, is_apart, is_overlapped

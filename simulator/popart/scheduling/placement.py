@@ -8,8 +8,8 @@ import numpy as np
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.representation.ir import (
     IPU_ATTRIBUTE,

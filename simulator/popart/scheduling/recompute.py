@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.call import Call

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, CrossReplicaCopy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs import popops
 
 

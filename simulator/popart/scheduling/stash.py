@@ -17,8 +17,8 @@ from simulator.graph.geometry.patterns import Shifted
 from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import parts_of, variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import parts_of, variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.backpropagation.gradients import PREFIX
 from simulator.popart.errors import popart_exception
 from simulator.popart.lowering import Lowering

@@ -13,7 +13,7 @@ from typing import Any
 
 from pva.errors import PvaError
 from simulator.executable import Executable
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Array
 from simulator.popart import programs as parts
 from simulator.popart.backpropagation.updates import OPTIMIZER_FROM_HOST

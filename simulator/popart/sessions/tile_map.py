@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.errors import popart_exception
 
 VARIABLE = "POPART_TENSOR_TILE_MAP"

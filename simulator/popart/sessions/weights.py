@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from simulator.engine import Engine
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception

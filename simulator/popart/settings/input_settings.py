@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from simulator.graph.streams import ReplicatedStreamMode
+from simulator.graph.host.streams import ReplicatedStreamMode
 from simulator.popart.errors import popart_exception
 from simulator.popart.settings.names import Choice
 

@@ -16,9 +16,9 @@ from simulator.graph.geometry.intervals import present
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, SHORT, SIGNED_CHAR, UNSIGNED_INT, IntArray, Type
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
 from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops.regions import debug_name, in_memory_order, regions_of
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name

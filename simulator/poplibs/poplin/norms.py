@@ -15,7 +15,7 @@ from simulator.codelets.layers.deviation import inverse_deviation_vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 from simulator.poplibs import popops, poputil

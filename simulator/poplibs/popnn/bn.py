@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
 from simulator.poplibs import poplin

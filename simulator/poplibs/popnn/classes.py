@@ -19,9 +19,9 @@ from simulator.codelets.layers.loss_cycles import CLASSES_A_WORKER
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, IntArray, Type
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of

@@ -21,9 +21,9 @@ from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.popnn.nonlinearities.softmax import logSoftmax

@@ -12,9 +12,9 @@ from simulator.codelets.layers.roi_align import Grid
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, BoolArray, IntArray
-from simulator.graph.vertex import Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Field, VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.popops.regions import debug_name

@@ -13,9 +13,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT
-from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popnn.classes import calcAccuracy
 from simulator.poplibs.popops.elementwise.cast import cast

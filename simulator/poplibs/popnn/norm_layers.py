@@ -14,7 +14,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
 from simulator.poplibs import poplin, popops, poputil

@@ -16,7 +16,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, OptionValue, checked, defaults
 from simulator.graph.program import Copy, Execute, Repeat, WriteUndef
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, IntArray, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearityInPlace

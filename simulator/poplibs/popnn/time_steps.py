@@ -13,9 +13,9 @@ from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, If, RepeatWhileTrue
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, Type
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.poplibs import popops
 from simulator.poplibs.popops.expr import PlaceHolder
 from simulator.poplibs.popops.loop import addForLoopCounterVertex

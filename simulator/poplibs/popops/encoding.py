@@ -14,9 +14,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
-from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name

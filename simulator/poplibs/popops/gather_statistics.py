@@ -12,9 +12,9 @@ from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, IntArray
-from simulator.graph.vertex import ComputeSet, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import ComputeSet, Field, VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.reduction.reduce import Operation, reduce

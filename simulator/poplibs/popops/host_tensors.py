@@ -10,7 +10,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Type, element_count
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name

@@ -13,9 +13,9 @@ from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Program, RepeatWhileTrue, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Type
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.operators import sub
 from simulator.poplibs.popops.regions import debug_name

@@ -9,9 +9,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, IntArray
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.fill import zero

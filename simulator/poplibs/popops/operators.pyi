@@ -1,5 +1,5 @@
 # Written by `make documents` from simulator/codelets/elementwise/operations.py.
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs.popops.elementwise.operator_functions import (
     Binary,
     BinaryTo,

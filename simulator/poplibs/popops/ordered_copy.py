@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs.popops.regions import in_memory_order
 
 

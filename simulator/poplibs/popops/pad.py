@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor, broadcast_to, concat
+from simulator.graph.tensors.tensor import Tensor, broadcast_to, concat
 from simulator.graph.types import checked_values
 from simulator.logging import library_call
 from simulator.poplibs.popops.padding import MappingMethod, Type

@@ -22,7 +22,7 @@ from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Execute
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import (
     FLOAT,
     HALF,
@@ -34,7 +34,7 @@ from simulator.graph.types import (
     IntArray,
     Type,
 )
-from simulator.graph.vertex import Direction, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Direction, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs import poputil
 from simulator.poplibs.popops.regions import debug_name, share_among_workers

@@ -8,7 +8,6 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.vertices import ElementwiseVertices
-from simulator.graph.element_view import Intervals
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.geometry import strides
 from simulator.graph.geometry.intervals import ascending, gathered, offsets_of, present, spread
@@ -16,9 +15,10 @@ from simulator.graph.geometry.patterns import Pattern, Shifted, placed, recent
 from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.element_view import Intervals
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import Array, BoolArray, IntArray, Type
-from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
 
 Operand = tuple[Direction, Tensor]
 

@@ -13,9 +13,9 @@ from simulator.graph.geometry.intervals import Interval
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Type
-from simulator.graph.vertex import Codelet, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slicing.dynamic_slice import (
     dynamicSlice,

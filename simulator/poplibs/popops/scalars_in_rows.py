@@ -9,9 +9,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import as_int64, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, BoolArray, IntArray
-from simulator.graph.vertex import Direction, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Direction, Field, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops.reduction.reduce import Operation, reduce
 from simulator.poplibs.popops.regions import (

@@ -12,10 +12,10 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
+from simulator.graph.tensors.variables import VariableMappingMethod
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_CHAR, IntArray
-from simulator.graph.variables import VariableMappingMethod
-from simulator.graph.vertex import Codelet, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name
 

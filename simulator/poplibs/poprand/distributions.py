@@ -12,7 +12,7 @@ from simulator.codelets.random.vertices import random_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, IntArray, Type, checked_type
 from simulator.logging import library_call
 from simulator.poplibs import popops

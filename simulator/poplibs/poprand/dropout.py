@@ -11,7 +11,7 @@ from simulator.codelets.random.vertices import dropout_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.logging import library_call
 from simulator.poplibs import popops

@@ -22,9 +22,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Array, IntArray
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name
 

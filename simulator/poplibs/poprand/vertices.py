@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Codelet, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, VertexGroup, cut_ranges
 from simulator.poplibs.popops.regions import Operand, in_memory_order, regions_of
 
 

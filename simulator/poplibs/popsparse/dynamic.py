@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Type
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name

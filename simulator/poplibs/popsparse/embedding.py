@@ -8,9 +8,9 @@ from simulator.codelets.products import sparse as vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, UNSIGNED_INT, IntArray, Type
-from simulator.graph.vertex import Direction, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Direction, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.popops.regions import debug_name

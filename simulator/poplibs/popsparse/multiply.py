@@ -11,9 +11,9 @@ from simulator.codelets.products import sparse as vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
 from simulator.poplibs import popops
 from simulator.poplibs.popsparse.plan import SparsePlan
 from simulator.poplibs.popsparse.tensors import (

@@ -13,7 +13,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.option_table import Option, checked
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, Type
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name

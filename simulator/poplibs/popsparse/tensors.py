@@ -11,7 +11,7 @@ import numpy as np
 from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_SHORT, IntArray, Type
 from simulator.poplibs.popsparse.plan import SparsePlan
 

@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from simulator.graph.errors import poplibs_error
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import checked_shape
 from simulator.logging import library_call
 

@@ -7,8 +7,8 @@ import numpy as np
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
-from simulator.graph.variables import TensorCloneMethod
+from simulator.graph.tensors.tensor import Tensor, concat
+from simulator.graph.tensors.variables import TensorCloneMethod
 from simulator.logging import library_call
 
 UNLESS_ALIASES = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES

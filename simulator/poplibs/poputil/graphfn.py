@@ -23,7 +23,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program
 from simulator.graph.program import Sequence as ProgramSequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.poputil.copies import duplicate
 

@@ -14,8 +14,8 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of, present, spread
 from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
-from simulator.graph.regions import parts_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import parts_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.logging import library_call
 from simulator.poplibs.poputil.structure import in_rows

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import Interval, offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.poputil.tile_mapping import TileParts, calcLinearTileMapping
 

@@ -12,7 +12,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import cut, spread
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type, checked_shape
 from simulator.logging import library_call
 

@@ -13,7 +13,7 @@ from simulator.graph.geometry.intervals import ascending, offsets_of, spread
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.mapping import listed_pieces
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, IntArray, Type, checked_shape, element_count
 from simulator.logging import library_call
 

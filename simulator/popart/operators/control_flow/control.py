@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.graph.program import Abort, AbortOnCondition, Copy, If, PrintTensor
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.operators.call import Call
 from simulator.popart.representation.ir import Ir
 

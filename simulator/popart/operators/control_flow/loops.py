@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simulator.graph.program import Copy, Repeat, RepeatWhileTrue
 from simulator.graph.program import Sequence as Program
-from simulator.graph.regions import variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Array
 from simulator.popart.operators.call import Call
 from simulator.popart.representation.ir import Ir, Node

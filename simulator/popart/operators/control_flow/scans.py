@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.graph.program import Copy, Repeat
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.control_flow.loops import apart, stacked

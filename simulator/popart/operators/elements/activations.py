@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import pi, sqrt
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.operators.backward import Gradient, of_one
 from simulator.popart.operators.call import Call
 from simulator.poplibs import popnn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.operators.call import Call
 from simulator.poplibs import poprand
 

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from simulator.codelets.elementwise.operations import BINARY, TERNARY
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
 from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.popart.operators.elements.activations import exact_gelu

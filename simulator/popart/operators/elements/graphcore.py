@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT
 from simulator.popart.operators.backward import summed_to
 from simulator.popart.operators.call import Call, broadcast

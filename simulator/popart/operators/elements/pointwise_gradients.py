@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, element_count
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast

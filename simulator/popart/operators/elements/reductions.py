@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simulator.codelets.products.reduction import REDUCTIONS
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.call import Call, broadcast, wider

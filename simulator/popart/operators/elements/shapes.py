@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import INT, UNSIGNED_INT, IntArray, element_count
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.call import Call, broadcast

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, IntArray, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.reductions import reduced

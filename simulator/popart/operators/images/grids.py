@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, INT, UNSIGNED_INT, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.reductions import reduced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.pointwise_gradients import Grads

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call, broadcast

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray, element_count
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.elements.pointwise_gradients import added_to_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart.operators.backward import of_bias
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popops

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.graph.program import Repeat
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, element_count
 from simulator.popart.operators.call import Call, wider
 from simulator.popart.operators.elements.shapes import element_places

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import HALF, UNSIGNED_INT
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.representation.ir import GRAPHCORE, TORCH_ATTRIBUTE

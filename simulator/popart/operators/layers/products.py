@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import Type, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin

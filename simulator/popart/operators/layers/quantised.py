@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.elementwise import quarter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.recurrence.recurrent import directions, last_of, lengths_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrence.recurrent import lengths_of
 from simulator.popart.operators.recurrence.recurrent_directions import of_directions

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import INT, UNSIGNED_INT, Type
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.call import Call, broadcast

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.program import Copy
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import INT
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrence.recurrent import ACTIVATIONS, Activation, directions

@@ -11,9 +11,9 @@ from simulator.codelets.products.reduction import reduce_add, reduce_add_codelet
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.poplibs.poplin.convolutions.multiply import Partials
 from simulator.poplibs.poplin.planning.plan import Plan
 from simulator.poplibs.poplin.planning.reduce_stages import depths

@@ -14,7 +14,7 @@ from simulator.graph.errors import NoPlanError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, IntArray
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.convolutions.combine import combine

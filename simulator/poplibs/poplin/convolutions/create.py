@@ -11,7 +11,7 @@ import numpy as np
 from simulator.codelets.products.block_layout import Layout
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.convolutions.operands import Operand, map_to_readers
 from simulator.poplibs.poplin.planning.joint_plan import plan_of

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Repeat, Sequence, WriteUndef
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops
 from simulator.poplibs.poplin.convolutions.create import (

@@ -23,9 +23,9 @@ from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
-from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Field, VertexGroup, cut_field
 from simulator.poplibs.poplin.convolutions.operands import (
     Operand,
     blocks_in_order,

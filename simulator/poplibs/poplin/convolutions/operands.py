@@ -11,9 +11,9 @@ from simulator.codelets.products.block_layout import Layout
 from simulator.graph.geometry.intervals import ascending, common_length, offsets_of, present
 from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Field, cut_ranges
+from simulator.graph.vertices.vertex import Field, cut_ranges
 from simulator.poplibs.poplin.planning.boxes import Rows, joined, rows_of_boxes
 
 LINES_LOOKED_AT = 4  # of a dimension, to see how many of its elements lie together

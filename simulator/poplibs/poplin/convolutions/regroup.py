@@ -7,8 +7,8 @@ from math import gcd
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
-from simulator.graph.vertex import ComputeSet
+from simulator.graph.tensors.tensor import Tensor
+from simulator.graph.vertices.vertex import ComputeSet
 from simulator.poplibs.poplin.convolutions.create import weights_of
 from simulator.poplibs.poplin.convolutions.operands import run_of
 from simulator.poplibs.poplin.planning.plan import Plan

@@ -8,9 +8,9 @@ from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Field, cut_field
+from simulator.graph.vertices.vertex import Field, cut_field
 from simulator.poplibs.poplin.planning.plan import Plan
 from simulator.poplibs.poplin.planning.plan_cost import SCRATCH, SLIC_WINDOW, scratch_elements
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.poplin.planning.options import CONVOLUTION, settings_of
 from simulator.poplibs.popops.regions import debug_name

@@ -11,9 +11,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, IntArray
-from simulator.graph.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.poplin.factors.square import fill_part, part_of
 from simulator.poplibs.popops.elementwise.cast import cast

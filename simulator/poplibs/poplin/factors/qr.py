@@ -13,9 +13,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, IntArray, Type, checked_type
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops import Operation, countedLoop, reduceWithOutput
 from simulator.poplibs.popops.regions import debug_name

@@ -12,7 +12,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import BoolArray, IntArray
 from simulator.poplibs.poplin.planning.options import MATMUL
 

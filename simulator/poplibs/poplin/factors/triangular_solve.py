@@ -17,9 +17,9 @@ from simulator.codelets.products import triangular
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, IntArray, Type, checked_shape, checked_type
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.poplin.convolutions.create import PlanningCache
 from simulator.poplibs.poplin.convolutions.matmul import (

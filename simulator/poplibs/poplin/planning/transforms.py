@@ -18,7 +18,7 @@ from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs.poplin.planning.problem import (
     Axis,

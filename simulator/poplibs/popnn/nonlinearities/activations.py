@@ -8,7 +8,7 @@ from simulator.codelets.layers.nonlinearity import nonlinearity, nonlinearity_gr
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.logging import library_call
 from simulator.poplibs.popnn.nonlinearities.hard_sigmoid import hard_sigmoid, hard_sigmoid_gradient

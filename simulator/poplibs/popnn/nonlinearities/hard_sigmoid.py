@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs import popops
 from simulator.poplibs.popops.expr import Abs, Cast, Clamp, Lte, PlaceHolder
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.popnn.nonlinearities.activations import (
     NonLinearityType,

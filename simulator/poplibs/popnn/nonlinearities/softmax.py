@@ -7,7 +7,7 @@ from math import log
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.logging import library_call
 from simulator.poplibs import popops

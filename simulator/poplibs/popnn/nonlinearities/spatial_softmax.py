@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.logging import library_call
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearity

@@ -10,7 +10,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.logging import enabled, log
 from simulator.poplibs.popnn.pools import transforms
 from simulator.poplibs.popnn.pools.plan import (

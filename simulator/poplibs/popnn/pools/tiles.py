@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.graph.geometry.intervals import crossings
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.poplibs.popnn.pools.parts import Ranges
 

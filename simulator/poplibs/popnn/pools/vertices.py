@@ -12,9 +12,9 @@ from simulator.codelets.layers import pooling as codelets
 from simulator.codelets.layers import pooling_cycles as cycles
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_ranges
 from simulator.poplibs.popnn.pools.parts import Boxes, Parts, Ranges, cut_into_parts
 from simulator.poplibs.popnn.pools.plan import Partition
 from simulator.poplibs.popnn.pools.tiles import nearest_tiles

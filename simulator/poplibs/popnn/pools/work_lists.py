@@ -13,9 +13,9 @@ import numpy as np
 from simulator.codelets.layers.pooling import coordinates
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
-from simulator.graph.vertex import Field, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Field, cut_field, cut_ranges
 from simulator.poplibs.popnn.pools.parts import Boxes, Parts
 from simulator.poplibs.popnn.pools.work import Items, Rows
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import Type
 from simulator.logging import library_call
 from simulator.poplibs import popops

@@ -11,7 +11,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionFlags
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
 from simulator.poplibs import poplin, popops

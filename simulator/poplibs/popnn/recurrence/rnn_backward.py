@@ -8,7 +8,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
 from simulator.graph.program import Copy, Execute
 from simulator.graph.program import Sequence as Program
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn import rnn

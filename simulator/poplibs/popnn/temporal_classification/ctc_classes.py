@@ -14,9 +14,9 @@ import numpy as np
 from simulator.codelets.layers import ctc_labels
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.poplibs import popops
 from simulator.poplibs.popops import embedding
 from simulator.poplibs.popops.elementwise.cast import cast

@@ -17,9 +17,9 @@ from simulator.codelets.layers import ctc_loss as vertices
 from simulator.codelets.layers.ctc_loss import Way
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Repeat, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, IntArray, Type
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.poplibs import popops
 from simulator.poplibs.popnn.temporal_classification.ctc_loss_plan import Plan, bounds
 

@@ -8,7 +8,7 @@ from simulator.codelets.elementwise import vertices as codelets
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Copy, Execute, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Type, checked_type
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.pointwise import check_output

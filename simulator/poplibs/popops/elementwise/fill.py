@@ -14,9 +14,9 @@ from simulator.graph.geometry.intervals import ascending, crossings, offsets_of,
 from simulator.graph.graph import ComputeSet, Graph, TileIntervals
 from simulator.graph.mapping import listed_pieces
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray, checked_values
-from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import (

@@ -11,7 +11,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import checked
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import BOOL, Type, checked_values
 from simulator.logging import library_call
 from simulator.poplibs.popops import expr

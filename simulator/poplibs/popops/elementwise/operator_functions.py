@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from simulator.codelets.elementwise.operation import Operation
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.pointwise import apply
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Type
 from simulator.logging import library_call
 from simulator.poplibs import poputil

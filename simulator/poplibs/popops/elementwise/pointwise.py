@@ -15,7 +15,7 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked
-from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.tensors.tensor import Tensor, broadcast_to
 from simulator.graph.types import BOOL, FLOAT, INT, Type
 from simulator.poplibs.popops.elementwise.vector_broadcast import add_with_vectors
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like

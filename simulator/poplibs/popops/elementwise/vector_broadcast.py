@@ -18,7 +18,7 @@ from simulator.codelets.elementwise.operation import Operation
 from simulator.graph.geometry.intervals import among, cut, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.types import HALF, BoolArray, IntArray, Type
-from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_ranges
+from simulator.graph.vertices.vertex import Codelet, Field, VertexGroup, cut_ranges
 from simulator.poplibs.popops.regions import (
     Operand,
     Regions,

@@ -18,9 +18,9 @@ from simulator.codelets.indexing.cumulative_sum import (
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, IntArray
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name

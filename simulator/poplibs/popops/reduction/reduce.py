@@ -17,7 +17,7 @@ from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Copy, Execute, Program, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import (
     BOOL,
     FLOAT,

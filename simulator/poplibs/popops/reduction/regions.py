@@ -22,8 +22,8 @@ from simulator.graph.geometry.intervals import (
 from simulator.graph.geometry.patterns import Pattern, Shifted, placed, recent, relative
 from simulator.graph.geometry.strides import listed
 from simulator.graph.graph import Graph
-from simulator.graph.regions import pieces_of, variables_of
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.regions import pieces_of, variables_of
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.poplibs.poputil.structure import in_rows
 

@@ -10,7 +10,7 @@ from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.geometry.intervals import present
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Execute, Sequence, WriteUndef
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.reduction.plan import (
     grain_of,

@@ -22,9 +22,9 @@ from simulator.codelets.products.reduction import (
 )
 from simulator.graph.geometry.intervals import cut, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertices.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
 from simulator.poplibs.popops.reduction.regions import Memory, Regions
 from simulator.poplibs.popops.regions import share_among_workers
 

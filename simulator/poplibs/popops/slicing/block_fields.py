@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.geometry.intervals import cut, offsets_of, spread
 from simulator.graph.geometry.strides import Loops, Strides, by_dimension, stepped
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
-from simulator.graph.vertex import Direction, Field
+from simulator.graph.vertices.vertex import Direction, Field
 
 
 @dataclass(frozen=True, slots=True, eq=False)

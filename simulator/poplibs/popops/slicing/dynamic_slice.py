@@ -14,9 +14,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import Interval, offsets_of
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import checked
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Direction, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Direction, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import Regions, debug_name, regions_of, split_among_workers
 from simulator.poplibs.popops.slicing.block_fields import column_blocks, cut_blocks

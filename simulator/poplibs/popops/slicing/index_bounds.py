@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from simulator.graph import program
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue, checked, defaults
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.operators import logicalAnd, lt, mul, select

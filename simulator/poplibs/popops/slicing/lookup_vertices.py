@@ -17,9 +17,9 @@ from simulator.codelets.indexing.slicing import (
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
-from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Field, VertexGroup, cut_field
 from simulator.poplibs.popops.slicing.block_fields import Pieces, cut_blocks
 
 Kind = Literal["SLICE"] | UpdateKind

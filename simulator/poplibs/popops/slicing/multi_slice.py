@@ -10,7 +10,7 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of

@@ -12,7 +12,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph import program
 from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray, Type
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.elementwise.map import map as map_expression

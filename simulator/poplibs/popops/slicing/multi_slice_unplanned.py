@@ -11,7 +11,7 @@ from simulator.graph import program
 from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs.popops.loop import countedLoop
 from simulator.poplibs.popops.regions import regions_of
 from simulator.poplibs.popops.slicing.block_fields import column_blocks, cut_blocks

@@ -15,7 +15,7 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.fill import fill

@@ -15,7 +15,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph.geometry.intervals import join
 from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type, element_count
 
 

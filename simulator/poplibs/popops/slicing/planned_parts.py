@@ -14,7 +14,7 @@ from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.poplibs.popops.slicing.block_fields import Pieces, cut_blocks
 from simulator.poplibs.popops.slicing.lookup_vertices import Lookups, cut_rows

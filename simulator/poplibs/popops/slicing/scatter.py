@@ -10,7 +10,7 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import checked
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.logging import library_call
 from simulator.poplibs.popops.loop import countedLoop

@@ -8,9 +8,9 @@ from simulator.codelets.indexing.sequences import sequence_slice, sequence_slice
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, element_count
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.fill import zero
 from simulator.poplibs.popops.regions import debug_name, regions_of

@@ -15,7 +15,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned
 from simulator.poplibs.popops.slicing.slice_plan import SlicePlan

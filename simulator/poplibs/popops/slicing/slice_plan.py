@@ -9,7 +9,7 @@ from operator import index
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.option_table import Option, OptionValue, checked, defaults
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 
 Options = Mapping[str, object] | None

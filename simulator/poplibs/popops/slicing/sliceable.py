@@ -17,7 +17,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
 from simulator.logging import library_call
 from simulator.poplibs import poputil

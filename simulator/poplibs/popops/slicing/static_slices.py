@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import FLOAT
 from simulator.poplibs import poputil
 from simulator.poplibs.popops.elementwise.cast import cast

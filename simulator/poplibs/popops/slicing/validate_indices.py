@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simulator.graph import program
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs.popops.operators import gteq
 from simulator.poplibs.popops.reduction.reduce import Operation, reduce

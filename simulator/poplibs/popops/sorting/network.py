@@ -19,9 +19,9 @@ from simulator.codelets.indexing.sorting_cycles import Values, compare_and_swap
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import IntArray, Type
-from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.graph.vertices.vertex import Field, VertexGroup, cut_field
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import crossings
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name, regions_of
 from simulator.poplibs.popops.sorting.topk import KEY_TYPES, SortOrder, TopKParams, top_k

@@ -13,14 +13,14 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import offsets_of
-from simulator.graph.output_array import (
+from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.vertices.output_array import (
     OutputReadError,
     as_output,
     marked_outputs,
     restore_unwritten,
 )
-from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import (
+from simulator.graph.vertices.vertex import (
     Codelet,
     Edge,
     Field,

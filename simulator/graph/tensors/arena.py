@@ -9,9 +9,9 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import Target
+from simulator.graph.tensors.variables import Bounds, Variable
+from simulator.graph.tensors.views import Window
 from simulator.graph.types import Array, IntArray, Type, element_count
-from simulator.graph.variables import Bounds, Variable
-from simulator.graph.views import Window
 
 ALIGNMENT = 8  # bytes; one 64-bit word
 MAX_BYTES = 1 << 47  # of all variables: what a process can address

@@ -8,19 +8,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.errors import GraphConnectionError, PoplarError, TileMappingError
 from simulator.graph.geometry.intervals import as_int64, offsets_of
-from simulator.graph.guessed_cycles import guessed_cycles
 from simulator.graph.mapping import TileIntervals
 from simulator.graph.placement import check_tiles
 from simulator.graph.replicas import placed_group
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.tensor import Tensor, concat
 from simulator.graph.types import Array, Type, checked_values
-from simulator.graph.user_compute import FLOPS, codelet_of
 from simulator.graph.validation.checks import check_held
 from simulator.graph.variable_graph import VariableGraph
-from simulator.graph.vertex import (
+from simulator.graph.vertices.guessed_cycles import guessed_cycles
+from simulator.graph.vertices.user_compute import FLOPS, codelet_of
+from simulator.graph.vertices.vertex import (
     Codelet,
     ComputeSet,
     Edge,

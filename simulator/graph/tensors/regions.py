@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from simulator.graph import kernels
-from simulator.graph.arena import Arena
 from simulator.graph.geometry.intervals import Interval, crossings, offsets_of, touch
+from simulator.graph.tensors.arena import Arena
 from simulator.graph.types import BoolArray, IntArray, Type
 
 

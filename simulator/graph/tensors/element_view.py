@@ -8,8 +8,6 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from simulator.graph import regions
-from simulator.graph.arena import Arena
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import (
@@ -22,6 +20,8 @@ from simulator.graph.geometry.intervals import (
 )
 from simulator.graph.geometry.patterns import Pattern, Shifted, extent_of, intervals_from, placed
 from simulator.graph.geometry.strides import Strides, intervals_of
+from simulator.graph.tensors import regions
+from simulator.graph.tensors.arena import Arena
 from simulator.graph.types import IntArray, Type, element_count
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Vertex
+from simulator.graph.vertices.vertex import Vertex
 
 START = 20  # cycles of a worker to begin and to end: a guess
 MOVED = 2  # cycles of an element to be loaded and stored: a guess

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simulator.graph.arguments import refuse_in, refusing
-from simulator.graph.element_view import WHOLE, ElementView, Intervals
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry import strides
 from simulator.graph.geometry.intervals import blocks, cut, join, offsets_of, rearranged
 from simulator.graph.geometry.patterns import Shifted, placed
 from simulator.graph.geometry.strides import Strides, listed
+from simulator.graph.tensors.element_view import WHOLE, ElementView, Intervals
 from simulator.graph.types import IntArray, Type, checked_shape, checked_type, element_count
 
 PythonSlice = slice  # Tensor has a method of that name

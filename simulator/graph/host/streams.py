@@ -12,8 +12,8 @@ from enum import Enum
 from operator import index
 from typing import Literal
 
-from simulator.graph.arena import Arena
 from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.tensors.arena import Arena
 from simulator.graph.types import Type, checked_type
 
 MEGABYTE = 1 << 20

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from simulator.graph.arena import Arena
 from simulator.graph.deferred import DeferredFields
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import as_int64, cut, offsets_of, spread
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensors.arena import Arena
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, checked_type
 
 Direction = Literal["input", "output", "inout"]

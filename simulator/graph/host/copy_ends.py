@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.host.streams import RemoteBuffer, Stream
+from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
 
 End = Tensor | Stream | RemoteBuffer  # what a copy moves values out of, or into

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.streams import Stream, checked_handle
+from simulator.graph.host.streams import Stream, checked_handle
 from simulator.graph.types import Type
 
 

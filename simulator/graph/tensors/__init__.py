@@ -1,0 +1,1 @@
+"""Variables in an arena, and tensors as views of intervals of their elements."""
