@@ -19,10 +19,10 @@ from dashboard.downloads import csv
 from pva.analysis.host.events import events_in_window
 from pva.errors import NotFoundError, PvaError
 from pva.formats.traces import chrome_trace, perfetto_trace
-from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
-from pva.model.nesting import begin_order
-from pva.model.series import Instants, no_flows
-from pva.model.trace_content import Anchor
+from pva.model.host_trace.events import Metadata, Names, Process, Thread, ThreadColumns
+from pva.model.host_trace.nesting import begin_order
+from pva.model.host_trace.series import Instants, no_flows
+from pva.model.host_trace.trace_content import Anchor
 from pva.plot.lanes import Timeline
 
 NANOSECONDS = 1e9  # a second

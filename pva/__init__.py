@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pva.model.compilation import CompilationReport as CompilationReport
     from pva.model.debug import DebugContext as DebugContext
     from pva.model.debug import SourceLocation as SourceLocation
-    from pva.model.events import Event as Event
-    from pva.model.events import Process as Process
-    from pva.model.events import Thread as Thread
     from pva.model.execution import ExecutionReport as ExecutionReport
     from pva.model.execution import ExecutionStep as ExecutionStep
     from pva.model.execution import IpuStep as IpuStep
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from pva.model.graph import Graph as Graph
     from pva.model.graph import VertexInstances as VertexInstances
     from pva.model.graph import VertexType as VertexType
+    from pva.model.host_trace.events import Event as Event
+    from pva.model.host_trace.events import Process as Process
+    from pva.model.host_trace.events import Thread as Thread
     from pva.model.instrumentation import InstrumentationSettings as InstrumentationSettings
     from pva.model.liveness import LiveMemory as LiveMemory
     from pva.model.liveness import LivenessProgramStep as LivenessProgramStep
@@ -87,7 +87,7 @@ _HOME = {
     "model.blocks": "Block",
     "model.compilation": "CompilationReport",
     "model.debug": "DebugContext SourceLocation",
-    "model.events": "Event Process Thread",
+    "model.host_trace.events": "Event Process Thread",
     "model.execution": "ExecutionReport ExecutionStep IpuStep OtherRun Run",
     "model.graph": "ComputeSet Graph VertexInstances VertexType",
     "model.instrumentation": "InstrumentationSettings",

@@ -19,12 +19,12 @@ from pva.formats.traces.registry import CHROME_SUFFIXES as CHROME_SUFFIXES
 from pva.formats.traces.registry import SUFFIX as SUFFIX
 from pva.later import later
 from pva.lazy import pandas as pd
-from pva.model.events import Process
-from pva.model.events import Thread as Thread
-from pva.model.events import ThreadColumns as ThreadColumns
-from pva.model.series import Flows, Heatmap, Instants, Series
+from pva.model.host_trace.events import Process
+from pva.model.host_trace.events import Thread as Thread
+from pva.model.host_trace.events import ThreadColumns as ThreadColumns
+from pva.model.host_trace.series import Flows, Heatmap, Instants, Series
+from pva.model.host_trace.trace_content import Anchor, TraceContent
 from pva.model.show import Shown
-from pva.model.trace_content import Anchor, TraceContent
 from pva.trace_frames import TraceFrames
 
 TracePath = str | PathLike[str]

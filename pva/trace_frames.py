@@ -21,10 +21,10 @@ from pva.array_types import Values
 from pva.errors import nearest
 from pva.frames import DTYPES
 from pva.lazy import pandas as pd
-from pva.model.events import Names
-from pva.model.nesting import Nesting, nest
-from pva.model.series import Heatmap
-from pva.model.trace_content import TraceContent
+from pva.model.host_trace.events import Names
+from pva.model.host_trace.nesting import Nesting, nest
+from pva.model.host_trace.series import Heatmap
+from pva.model.host_trace.trace_content import TraceContent
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]

@@ -23,7 +23,7 @@ import pytest
 from pva.analysis.host.alignment import RUN, Alignment, align, gaps, waits
 from pva.analysis.timeline.pyramid import build
 from pva.errors import NotRecordedError
-from pva.model.events import Metadata, Names, ThreadColumns
+from pva.model.host_trace.events import Metadata, Names, ThreadColumns
 from pva.report import Report
 from tests.builders import small_report
 

@@ -25,7 +25,7 @@ from pva.analysis.host.alignment import RUN, align, gaps
 from pva.analysis.host.delays import host_delays
 from pva.analysis.insight_rules.causes import delayed_by_host
 from pva.errors import NotRecordedError
-from pva.model.events import Metadata, Names, ThreadColumns
+from pva.model.host_trace.events import Metadata, Names, ThreadColumns
 from pva.report import Report
 from tests.analysis.samples import opened, small
 from tests.analysis.test_alignment import START, TRACE, report

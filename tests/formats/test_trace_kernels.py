@@ -20,9 +20,9 @@ from pva.formats.traces import chrome_events, chrome_order, chrome_pieces
 from pva.formats.traces.chrome_flows import FlowPoints
 from pva.formats.traces.json_pieces import Piece, scan
 from pva.formats.traces.pvti_trace import RECORD_TYPE, RawEvents, _spread
-from pva.model.label_sums import label_sums
-from pva.model.nesting import begin_order, nest, self_times
-from pva.model.trace_lanes import Stretch
+from pva.model.host_trace.label_sums import label_sums
+from pva.model.host_trace.nesting import begin_order, nest, self_times
+from pva.model.host_trace.trace_lanes import Stretch
 
 pytestmark = pytest.mark.skipif(
     kernels.compiled is None, reason="not built: all tests run without it as they are"

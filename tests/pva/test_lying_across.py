@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.model import nesting
+from pva.model.host_trace import nesting
 
 
 def found(spans: list[tuple[int, int]]) -> list[bool]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pva
-from pva.model.series import Heatmap, Instants, Series
+from pva.model.host_trace.series import Heatmap, Instants, Series
 from pva.model.views import Items
 from pva.report import Report
 from tests.builders import small_report

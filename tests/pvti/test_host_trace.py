@@ -24,7 +24,7 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.model.nesting import begin_order, nest, self_times
+from pva.model.host_trace.nesting import begin_order, nest, self_times
 from pva.trace import Trace, openTrace
 from pvti.schema import FORMAT_VERSION, TABLES, insert_statement
 
@@ -145,7 +145,7 @@ def test_self_time_is_that_in_which_an_event_is_the_last_begun_of_those_open(
         is_open = [row for row in range(len(begin)) if begin[row] <= now < end[row]]
         if is_open:
             expected[is_open[-1]] += 1
-    with patch("pva.model.nesting.BLOCK", block):
+    with patch("pva.model.host_trace.nesting.BLOCK", block):
         assert nest(begin, end, lambda _: None).self_ns.tolist() == expected
         assert self_times(begin, end, lambda _: None).tolist() == expected
 

@@ -14,7 +14,7 @@ import pytest
 
 from pva.errors import DamagedFileError
 from pva.formats import memory_limit
-from pva.model import nesting
+from pva.model.host_trace import nesting
 from pva.trace import Trace, openTrace
 from pva.trace_frames import NAMES
 from pvti.schema import COLUMNS

@@ -116,7 +116,7 @@ def test_blocks_of_any_size_tell_the_same(
     finish: Finish, clock: Any, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(perfetto_trace, "BLOCK", block)
-    monkeypatch.setattr("pva.model.nesting.BLOCK", block)
+    monkeypatch.setattr("pva.model.host_trace.nesting.BLOCK", block)
     channel, generator = pvti.createTraceChannel("random"), np.random.default_rng(block)
     names = [f"label {number}" for number in range(150)]  # more than one byte counts
     is_open: list[str] = []

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pvti
-from pva.model.events import Event
+from pva.model.host_trace.events import Event
 from pva.trace import Trace, openTrace
 
 Finish = Callable[[], Trace]

@@ -115,8 +115,8 @@ def test_many_labels_are_summed_alike(
 ) -> None:
     trace = random_trace(finish, clock)
     few = trace.frames.labels()
-    monkeypatch.setattr("pva.model.label_sums.FEW", 0)
-    monkeypatch.setattr("pva.model.label_sums.BLOCK", 7)
+    monkeypatch.setattr("pva.model.host_trace.label_sums.FEW", 0)
+    monkeypatch.setattr("pva.model.host_trace.label_sums.BLOCK", 7)
     pd.testing.assert_frame_equal(trace.frames.labels(), few)
 
 
@@ -126,7 +126,7 @@ def test_labels_of_large_threads_are_summed_as_those_of_small_ones(
 ) -> None:
     path = random_trace(finish, clock, crossing).path
     small = openTrace(path).frames.labels()
-    monkeypatch.setattr("pva.model.trace_lanes.TOGETHER", 1)
+    monkeypatch.setattr("pva.model.host_trace.trace_lanes.TOGETHER", 1)
     pd.testing.assert_frame_equal(openTrace(path).frames.labels(), small)
 
 
@@ -258,7 +258,7 @@ def test_small_threads_read_together_are_as_read_alone(
         thread.join()
     pvti.closeTrace()
     together = openTrace(path)
-    monkeypatch.setattr("pva.model.trace_lanes.TOGETHER", 1)
+    monkeypatch.setattr("pva.model.host_trace.trace_lanes.TOGETHER", 1)
     alone = openTrace(path)
     for name in ("labels", "events", "threads"):
         one, two = (getattr(trace.frames, name)() for trace in (together, alone))

@@ -259,7 +259,7 @@ def _brackets(
         stop = min(start + max(BLOCK, len(waiting)), len(begin))
         rows = np.arange(start, stop)
         waiting = np.concatenate((waiting, rows))
-        # As in `pva.model.nesting`: an event of no duration is around what begins with it.
+        # As in `pva.model.host_trace.nesting`: one of no duration is around what begins with it.
         ends = np.maximum(end[waiting], begin[waiting] + 1)
         closes = ends <= begin[stop] if stop < len(begin) else np.ones(len(ends), np.bool_)
         closed, times = waiting[closes], ends[closes]

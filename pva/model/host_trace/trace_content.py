@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pva.array_types import Integers, Values
 from pva.errors import DamagedFileError
 from pva.long_texts import cut_tables
-from pva.model.events import Names, Process, Thread
-from pva.model.label_sums import LabelSums, label_sums
-from pva.model.series import Flows, Heatmap, Instants, Series, no_flows
-from pva.model.trace_lanes import Clocks, Lanes, loader
-from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
+from pva.model.host_trace.events import Names, Process, Thread
+from pva.model.host_trace.label_sums import LabelSums, label_sums
+from pva.model.host_trace.series import Flows, Heatmap, Instants, Series, no_flows
+from pva.model.host_trace.trace_lanes import Clocks, Lanes, loader
+from pva.model.host_trace.trace_rows import Columns, EventFile, Grouped, Numbering
 
 # Bytes that are taken beside the tables: of a thread with its objects, of an instant, of a value of
 # a series, of a column of a heatmap beside its counts, and to sum up, of an event and of a label.

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from pva import kernels
 from pva.array_types import Integers, Values
-from pva.model import nesting
-from pva.model.nesting import Check, Part, parts
-from pva.model.trace_lanes import Stretch
+from pva.model.host_trace import nesting
+from pva.model.host_trace.nesting import Check, Part, parts
+from pva.model.host_trace.trace_lanes import Stretch
 
 Fractions = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pva.array_types import Integers
 from pva.errors import PvaError
-from pva.model.nesting import Check, Nesting, lying_across, nest, self_times
+from pva.model.host_trace.nesting import Check, Nesting, lying_across, nest, self_times
 from pva.model.show import Shown, table
 from pva.model.views import Listed
 

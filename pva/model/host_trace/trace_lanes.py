@@ -15,9 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.array_types import Integers, Values
-from pva.model.events import Metadata, Names, Thread, ThreadColumns
-from pva.model.nesting import Nesting, begin_order, nest
-from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of_events, taken
+from pva.model.host_trace.events import Metadata, Names, Thread, ThreadColumns
+from pva.model.host_trace.nesting import Nesting, begin_order, nest
+from pva.model.host_trace.trace_rows import (
+    Columns,
+    EventFile,
+    Grouped,
+    Numbering,
+    rows_of_events,
+    taken,
+)
 
 Window = tuple[int, int]
 

@@ -1,0 +1,1 @@
+"""The objects of a host trace: processes, threads, events, series."""
