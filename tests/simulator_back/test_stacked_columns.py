@@ -12,7 +12,7 @@ from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
 from simulator.graph.types import FLOAT
-from simulator.poplibs.popops.slicing.block_fields import _stacked_columns
+from simulator.poplibs.popops.slicing.planned.block_fields import _stacked_columns
 
 SHAPES = {
     "whole": ([6, 4], [0, 1], (6, 4)),

@@ -16,7 +16,7 @@ from simulator.poplibs.popnn import pooling, rnn
 from simulator.poplibs.popops import gather_statistics
 from simulator.poplibs.popops.elementwise import pointwise, scaled_add
 from simulator.poplibs.popops.reduction import reduce
-from simulator.poplibs.popops.slicing.slice_plan import GATHER_OPTIONS
+from simulator.poplibs.popops.slicing.planned.slice_plan import GATHER_OPTIONS
 
 # The keys of the option specifications in PopLibs' sources (lib/poplin/ConvOptions.cpp, ...).
 DOCUMENTED = [

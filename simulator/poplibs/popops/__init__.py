@@ -92,9 +92,9 @@ from simulator.poplibs.popops.slicing.multi_slice import multiUpdate as multiUpd
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateAdd as multiUpdateAdd
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMax as multiUpdateMax
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMul as multiUpdateMul
+from simulator.poplibs.popops.slicing.planned.slice_plan import SlicePlan as SlicePlan
 from simulator.poplibs.popops.slicing.scatter import scatter as scatter
 from simulator.poplibs.popops.slicing.sequence_slice import sequenceSlice as sequenceSlice
-from simulator.poplibs.popops.slicing.slice_plan import SlicePlan as SlicePlan
 from simulator.poplibs.popops.slicing.sliceable import createIndicesTensor as createIndicesTensor
 from simulator.poplibs.popops.slicing.sliceable import (
     createSliceableTensor as createSliceableTensor,

@@ -21,9 +21,14 @@ from simulator.graph.option_table import OptionValue
 from simulator.graph.types import FLOAT, HALF, IntArray, Type, checked_type
 from simulator.logging import library_call, log
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
-from simulator.poplibs.popops.slicing.embedding_cost import KEPT_WEIGHT, Estimate, Problem, Splits
 from simulator.poplibs.popops.slicing.index_bounds import gather_options
-from simulator.poplibs.popops.slicing.slice_plan import (
+from simulator.poplibs.popops.slicing.planned.embedding_cost import (
+    KEPT_WEIGHT,
+    Estimate,
+    Problem,
+    Splits,
+)
+from simulator.poplibs.popops.slicing.planned.slice_plan import (
     SPLITS,
     Options,
     SlicePlan,

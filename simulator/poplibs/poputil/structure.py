@@ -130,7 +130,7 @@ def createPartitionableTensor(
 
     A dimension of n elements falls into parts of ceil(n / number), the last of what is left.
     """
-    from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned
+    from simulator.poplibs.popops.slicing.planned.partitioned import Partition, add_partitioned
 
     name = debugContext or "createPartitionableTensor"
     sizes, parts = checked_shape(shape, name), checked_shape(nPartitions, name)

@@ -25,8 +25,8 @@ from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slicing.dynamic_slice import rows_of
-from simulator.poplibs.popops.slicing.lookup_vertices import cut_rows
-from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import cut_rows
+from simulator.poplibs.popops.slicing.planned.partitioned import Partition, add_partitioned
 
 LEAST_ROWS = 64  # of a block; with fewer the stage that adds what came before takes longer
 

@@ -19,8 +19,8 @@ from simulator.graph.types import IntArray
 from simulator.graph.vertices.vertex import Direction, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import Regions, debug_name, regions_of, split_among_workers
-from simulator.poplibs.popops.slicing.block_fields import column_blocks, cut_blocks
-from simulator.poplibs.popops.slicing.slice_plan import (
+from simulator.poplibs.popops.slicing.planned.block_fields import column_blocks, cut_blocks
+from simulator.poplibs.popops.slicing.planned.slice_plan import (
     GATHER_OPTIONS,
     Options,
     check_offsets,

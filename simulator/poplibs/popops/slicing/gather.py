@@ -25,8 +25,8 @@ from simulator.poplibs.popops.slicing.index_bounds import (
     with_padding,
 )
 from simulator.poplibs.popops.slicing.multi_slice import NO_PLAN, multiSlice
-from simulator.poplibs.popops.slicing.slice_layout import joined_ranges
-from simulator.poplibs.popops.slicing.slice_plan import Options, check_slices, slice_order
+from simulator.poplibs.popops.slicing.planned.slice_layout import joined_ranges
+from simulator.poplibs.popops.slicing.planned.slice_plan import Options, check_slices, slice_order
 from simulator.poplibs.popops.slicing.sliceable import add_sliceable, sliceable_partition
 
 

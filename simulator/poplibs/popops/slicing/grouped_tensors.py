@@ -10,13 +10,13 @@ from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_typ
 from simulator.logging import library_call
 from simulator.poplibs import poputil
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.slicing.slice_layout import (
+from simulator.poplibs.popops.slicing.planned.slice_layout import (
     INDICES_PER_TILE,
     check_planned,
     planned_base,
     planned_slices,
 )
-from simulator.poplibs.popops.slicing.slice_plan import (
+from simulator.poplibs.popops.slicing.planned.slice_plan import (
     Options,
     SlicePlan,
     check_slices,

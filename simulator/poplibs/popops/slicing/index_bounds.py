@@ -11,7 +11,7 @@ from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.operators import logicalAnd, lt, mul, select
-from simulator.poplibs.popops.slicing.slice_plan import BOUNDS, GATHER_OPTIONS
+from simulator.poplibs.popops.slicing.planned.slice_plan import BOUNDS, GATHER_OPTIONS
 from simulator.poplibs.popops.slicing.validate_indices import validate_indices
 
 

@@ -15,16 +15,16 @@ from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.logging import library_call
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.slicing import multi_slice_planned, multi_update_planned
 from simulator.poplibs.popops.slicing import multi_slice_unplanned as unplanned
 from simulator.poplibs.popops.slicing.index_bounds import (
     checked_indices,
     gather_options,
     with_padding,
 )
-from simulator.poplibs.popops.slicing.lookup_vertices import Kind
-from simulator.poplibs.popops.slicing.slice_layout import check_planned
-from simulator.poplibs.popops.slicing.slice_plan import (
+from simulator.poplibs.popops.slicing.planned import multi_slice_planned, multi_update_planned
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import Kind
+from simulator.poplibs.popops.slicing.planned.slice_layout import check_planned
+from simulator.poplibs.popops.slicing.planned.slice_plan import (
     Options,
     SlicePlan,
     check_offsets,

@@ -14,15 +14,15 @@ from simulator.graph.option_table import OptionValue
 from simulator.graph.tensors.tensor import Tensor
 from simulator.poplibs.popops.loop import countedLoop
 from simulator.poplibs.popops.regions import regions_of
-from simulator.poplibs.popops.slicing.block_fields import column_blocks, cut_blocks
 from simulator.poplibs.popops.slicing.dynamic_slice import (
     dynamicSlice,
     dynamicUpdate,
     in_column_order,
     rows_of,
 )
-from simulator.poplibs.popops.slicing.lookup_vertices import Kind, Lookups, add_lookups
-from simulator.poplibs.popops.slicing.slice_plan import proportion
+from simulator.poplibs.popops.slicing.planned.block_fields import column_blocks, cut_blocks
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import Kind, Lookups, add_lookups
+from simulator.poplibs.popops.slicing.planned.slice_plan import proportion
 from simulator.poplibs.popops.slicing.sliceable import add_sliceable, unplanned_slices
 
 # PopLibs lib/popops/DynamicSlice.cpp: so few slices are taken one by one, so many by one vertex.

@@ -18,7 +18,7 @@ from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slicing.dynamic_slice import dynamicSlice, dynamicUpdate
 from simulator.poplibs.popops.slicing.gather import index_columns
-from simulator.poplibs.popops.slicing.slice_plan import GATHER_OPTIONS, Options
+from simulator.poplibs.popops.slicing.planned.slice_plan import GATHER_OPTIONS, Options
 
 UpdateComputation = Callable[[Graph, Tensor, Tensor, program.Sequence], Tensor]
 DIMENSIONS = (

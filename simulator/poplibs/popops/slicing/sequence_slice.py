@@ -14,8 +14,8 @@ from simulator.graph.vertices.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.fill import zero
 from simulator.poplibs.popops.regions import debug_name, regions_of
-from simulator.poplibs.popops.slicing.block_fields import column_blocks
 from simulator.poplibs.popops.slicing.dynamic_slice import in_column_order
+from simulator.poplibs.popops.slicing.planned.block_fields import column_blocks
 from simulator.poplibs.popops.slicing.sliceable import add_sliceable
 
 PLACES = ("srcOffsetT", "dstOffsetT", "nElementsT")

@@ -23,14 +23,14 @@ from simulator.logging import library_call
 from simulator.poplibs import poputil
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned
-from simulator.poplibs.popops.slicing.slice_layout import (
+from simulator.poplibs.popops.slicing.planned.partitioned import Partition, add_partitioned
+from simulator.poplibs.popops.slicing.planned.slice_layout import (
     INDICES_PER_TILE,
     check_planned,
     planned_base,
     planned_slices,
 )
-from simulator.poplibs.popops.slicing.slice_plan import (
+from simulator.poplibs.popops.slicing.planned.slice_plan import (
     Options,
     SlicePlan,
     check_slices,

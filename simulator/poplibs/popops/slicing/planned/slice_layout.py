@@ -17,8 +17,8 @@ from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
-from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned
-from simulator.poplibs.popops.slicing.slice_plan import SlicePlan
+from simulator.poplibs.popops.slicing.planned.partitioned import Partition, add_partitioned
+from simulator.poplibs.popops.slicing.planned.slice_plan import SlicePlan
 
 INDICES_PER_TILE = 32  # PopLibs lib/popops/DynamicSlice.cpp: minIndicesPerTile
 

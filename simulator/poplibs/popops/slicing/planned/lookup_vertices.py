@@ -20,7 +20,7 @@ from simulator.graph.machine.target import Target
 from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertices.vertex import Field, VertexGroup, cut_field
-from simulator.poplibs.popops.slicing.block_fields import Pieces, cut_blocks
+from simulator.poplibs.popops.slicing.planned.block_fields import Pieces, cut_blocks
 
 Kind = Literal["SLICE"] | UpdateKind
 

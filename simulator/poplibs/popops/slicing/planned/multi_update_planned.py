@@ -22,16 +22,20 @@ from simulator.poplibs.popops.elementwise.fill import fill
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
 from simulator.poplibs.popops.operators import maxInPlace, mulInPlace
 from simulator.poplibs.popops.reduction.reduce import Operation, reduceWithOutput
-from simulator.poplibs.popops.slicing.lookup_vertices import Kind, add_lookups
-from simulator.poplibs.popops.slicing.planned_parts import (
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import Kind, add_lookups
+from simulator.poplibs.popops.slicing.planned.planned_parts import (
     Parts,
     copies_of,
     in_plan,
     lookups_of,
     parts_of,
 )
-from simulator.poplibs.popops.slicing.slice_layout import add_parts, planned_base, planned_slices
-from simulator.poplibs.popops.slicing.slice_plan import SlicePlan
+from simulator.poplibs.popops.slicing.planned.slice_layout import (
+    add_parts,
+    planned_base,
+    planned_slices,
+)
+from simulator.poplibs.popops.slicing.planned.slice_plan import SlicePlan
 
 REARRANGED_FROM = 4  # splits of the rows; slices are put in order before so many tiles get them
 

@@ -14,7 +14,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.indexing.slicing import UpdateKind
 from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
-from simulator.poplibs.popops.slicing.slice_layout import INDICES_PER_TILE
+from simulator.poplibs.popops.slicing.planned.slice_layout import INDICES_PER_TILE
 
 OFFSET_BYTES = INSTRUCTION_BYTES = 4
 KEPT_WEIGHT = 10  # what stays counts ten times as much as what is needed for a time

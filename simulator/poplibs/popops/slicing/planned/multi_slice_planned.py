@@ -17,12 +17,21 @@ from simulator.graph.types import UNSIGNED_INT, IntArray, Type
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.elementwise.map import map as map_expression
 from simulator.poplibs.popops.iota import iota
-from simulator.poplibs.popops.slicing.block_fields import cut_blocks
-from simulator.poplibs.popops.slicing.lookup_vertices import Lookups, add_lookups, cut_rows
-from simulator.poplibs.popops.slicing.partitioned import Partition
-from simulator.poplibs.popops.slicing.planned_parts import Parts, in_plan, lookups_of, parts_of
-from simulator.poplibs.popops.slicing.slice_layout import add_parts, plan_tile, planned_slices
-from simulator.poplibs.popops.slicing.slice_plan import SlicePlan
+from simulator.poplibs.popops.slicing.planned.block_fields import cut_blocks
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import Lookups, add_lookups, cut_rows
+from simulator.poplibs.popops.slicing.planned.partitioned import Partition
+from simulator.poplibs.popops.slicing.planned.planned_parts import (
+    Parts,
+    in_plan,
+    lookups_of,
+    parts_of,
+)
+from simulator.poplibs.popops.slicing.planned.slice_layout import (
+    add_parts,
+    plan_tile,
+    planned_slices,
+)
+from simulator.poplibs.popops.slicing.planned.slice_plan import SlicePlan
 
 
 def multi_slice(

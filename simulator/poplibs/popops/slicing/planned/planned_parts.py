@@ -16,17 +16,17 @@ from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping
 from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.poplibs.popops.slicing.block_fields import Pieces, cut_blocks
-from simulator.poplibs.popops.slicing.lookup_vertices import Lookups, cut_rows
-from simulator.poplibs.popops.slicing.partitioned import Partition
-from simulator.poplibs.popops.slicing.slice_layout import (
+from simulator.poplibs.popops.slicing.planned.block_fields import Pieces, cut_blocks
+from simulator.poplibs.popops.slicing.planned.lookup_vertices import Lookups, cut_rows
+from simulator.poplibs.popops.slicing.planned.partitioned import Partition
+from simulator.poplibs.popops.slicing.planned.slice_layout import (
     base_mapping,
     base_partition,
     joined_ranges,
     plan_tile,
     planned_base,
 )
-from simulator.poplibs.popops.slicing.slice_plan import SlicePlan
+from simulator.poplibs.popops.slicing.planned.slice_plan import SlicePlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
