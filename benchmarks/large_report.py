@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.synthetic import execution, graph, memory
 from benchmarks.synthetic.size import Columns, Size, Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 
 POINTER = 4  # bytes of one to an edge

@@ -17,7 +17,7 @@ from pva import units
 from pva.errors import OverwriteError
 
 if TYPE_CHECKING:
-    from pva.dataset import Dataset
+    from pva.data.dataset import Dataset
 
 EXAMPLES = """
 \b

@@ -30,8 +30,8 @@ from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.details import operation_programs
 from pva.analysis.programs.details import program_by_tile, program_figures
 from pva.analysis.selection import chosen as known_number
+from pva.data.long_texts import cut
 from pva.errors import PvaError
-from pva.long_texts import cut
 from pva.plot.lanes import Timeline
 from pva.plot.theme import step_words
 

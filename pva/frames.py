@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import nearest
 from pva.lazy import pandas as pd
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import MissingPackageError, QueryError, nearest
 from pva.frames import NAMES, frame_of
 from pva.lazy import pandas as pd

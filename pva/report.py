@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva import long_texts, schema
-from pva.dataset import Dataset as Dataset
+from pva import schema
+from pva.data import long_texts
+from pva.data.dataset import Dataset as Dataset
+from pva.data.run_selection import WithoutRuns
 from pva.errors import DamagedFileError, OverwriteError, PvaError, nearest
 from pva.formats import registry
 from pva.formats.registry import Profile as Profile
 from pva.later import later
 from pva.lazy import pandas as pd
 from pva.model.show import Shown
-from pva.run_selection import WithoutRuns
 
 if TYPE_CHECKING:
     from pva.frames import Frames

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pvti.schema import create_statements, insert_statement
 
 Values = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pva.check.graph import OPERANDS
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from simulator import gcl, poplar, popops, poputil
 from simulator.graph.graph import Graph

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.dataset import Dataset
-from pva.validation import ARRAY_ROWS, ASCENDING, LENGTHS, limits
+from pva.data.dataset import Dataset
+from pva.data.validation import ARRAY_ROWS, ASCENDING, LENGTHS, limits
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 FRACTIONS = st.one_of(st.floats(0, 1e18), st.sampled_from([0.0, 0.5, 1.0, 5e-324, float("nan")]))

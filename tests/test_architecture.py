@@ -26,11 +26,8 @@ class Row:
 
 
 ARRAYS = ("numpy", "pva.array_types", "pva.json_types")  # the last two name types and no more
-MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
-          "pva.units", "pva.schema", "pva.validation",
-          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress", "pva.kernels",
-          "pva.tile_sets", "pva.graph_hash", "pva.run_selection", "pva.lazy",
-          "pva.collector")  # fmt: skip
+MIDDLE = ("pva.version", "pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.data",
+          "pva.progress", "pva.kernels", "pva.lazy", "pva.collector")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -45,13 +42,8 @@ TABLE = {
     "pva.explored": Row(("pva.errors", "pva.plain_file", "pva.schema")),
     "pva.units": Row(),
     "pva.schema": Row(),
-    "pva.validation": Row(MIDDLE),
-    "pva.sources": Row(("pva.errors",)),
-    "pva.dataset": Row(MIDDLE),
-    "pva.long_texts": Row(MIDDLE),
-    "pva.tile_sets": Row(MIDDLE),
-    "pva.graph_hash": Row(MIDDLE),
-    "pva.run_selection": Row(MIDDLE),
+    "pva.data": Row(MIDDLE),
+    "pva.data.sources": Row(("pva.errors",)),
     "pva.progress": Row(),
     "pva.kernels": Row(),
     "pva.dask_client": Row(("pva.errors",), ("distributed",)),
@@ -77,7 +69,8 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames")),
     "pva.analysis": Row(
         ("pva.errors", "pva.lazy", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing", "pva.explored")
+        + ("pva.data.graph_hash", "pva.data.tile_sets", "pva.explored", "pva.kernels")
+        + ("pva.queueing",)
     ),
     "pva.queueing": Row(
         ("pva.errors", "pva.lazy", "pva.plain_file", "pva.formats.traces.triton_trace", "msgspec")
@@ -85,7 +78,7 @@ TABLE = {
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "pva.plot": Row(
         ("pva.analysis", "pva.errors", "pva.lazy", "pva.plain_file", "pva.report")
-        + ("pva.tile_sets", "pva.trace", "pva.units", "plotly")
+        + ("pva.data.tile_sets", "pva.trace", "pva.units", "plotly")
     ),
     "pva.many": Row(("pva",), ("duckdb", "pyarrow", "dask", "distributed")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
@@ -94,7 +87,7 @@ TABLE = {
         ("simulator", *MIDDLE, "onnx", "torch", "onnxscript", "pvti"), ("pva.report",)
     ),
     "simulator.popdist": Row(
-        ("simulator", "pva.errors", "pva.graph_hash", "pva.formats.registry")
+        ("simulator", "pva.errors", "pva.data.graph_hash", "pva.formats.registry")
         + ("pva.formats.report_directory", "pva.formats.run_file"), ("mpi4py",),
     ),
     "simulator.popef": Row(
@@ -119,7 +112,7 @@ TABLE = {
     ),
     "dashboard.figures": Row(("plotly", "pva.lazy", "pva.units", "pva.plot")),
     "dashboard.timeline": Row(
-        ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.tile_sets")
+        ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.data.tile_sets")
         + ("pva.report", "pva.trace", "pva.units"), ("flask",),
     ),
     "dashboard.export": Row(
@@ -127,7 +120,7 @@ TABLE = {
     ),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
-         "pva.lazy", "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts",
+         "pva.lazy", "pva.plain_file", "pva.plot", "pva.check", "pva.data.long_texts",
          "pva.summary", "pva.units", "pva.errors"),
     ),
     "dashboard.pages.explore": Row(

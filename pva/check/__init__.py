@@ -17,7 +17,7 @@ from pva.check import (
     written,
 )
 from pva.check.law import Law, Violation
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 __all__ = ["LAWS", "Law", "Violation", "check"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from pva import schema
 from pva.array_types import Values
 from pva.check.law import Laws, Violation, at_most, equal
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 LAWS = Laws()
 BYTES = {

@@ -12,7 +12,7 @@ from pva.check.by_row import of_ipus, on_ipus
 from pva.check.execution import EXCHANGES
 from pva.check.graph import OPERANDS
 from pva.check.law import Laws, Violation, at_most, equal, near, share
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"

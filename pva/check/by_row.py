@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import InconsistentDataError
 
 

@@ -11,8 +11,8 @@ from pva.array_types import Values
 from pva.check.by_row import of_tiles
 from pva.check.graph import OPERANDS
 from pva.check.law import Laws, Violation, at_most, equal
-from pva.dataset import Dataset
-from pva.tile_sets import tiles_of_sets
+from pva.data.dataset import Dataset
+from pva.data.tile_sets import tiles_of_sets
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"

@@ -8,7 +8,7 @@ import numpy as np
 
 from pva.array_types import Values
 from pva.check.law import Laws, Violation, at_most, equal
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 LAWS = Laws()
 EXCHANGES = ("exchange", "external_exchange")

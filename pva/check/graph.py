@@ -9,8 +9,8 @@ import numpy as np
 
 from pva.check.by_row import of_tiles
 from pva.check.law import Laws, Violation, at_most, equal
-from pva.dataset import Dataset
-from pva.validation import first_circular
+from pva.data.dataset import Dataset
+from pva.data.validation import first_circular
 
 LAWS = Laws()
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import InconsistentDataError
 
 CLOSE = 1e-6  # of a share, whichever way it was summed up

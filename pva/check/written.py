@@ -10,7 +10,7 @@ from pva import schema
 from pva.array_types import Values
 from pva.check.by_row import of_tiles
 from pva.check.law import Laws, Violation, at_most, equal
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 LAWS = Laws()
 # Of a written program of a type: what one that it became, of another type, tells likewise.

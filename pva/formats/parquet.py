@@ -20,7 +20,8 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import DTYPES, Dataset
+from pva.data.dataset import DTYPES, Dataset
+from pva.data.sources import Room, Spend
 from pva.errors import (
     DamagedFileError,
     MissingPackageError,
@@ -36,7 +37,6 @@ from pva.formats.files import beside, put_in_place
 from pva.formats.marker import Marker
 from pva.formats.memory_limit import POINTER, TEXT, reading_limit
 from pva.formats.values import column_of
-from pva.sources import Room, Spend
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pva import schema, validation
-from pva.dataset import Dataset
+from pva import schema
+from pva.data import validation
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 from pva.formats.beginnings import JSON_MARK, PARQUET, PARQUET_SUFFIX, SELF_DESCRIBED
 from pva.formats.database import pop, sqlite_outside

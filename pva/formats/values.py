@@ -10,9 +10,9 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import DTYPES
+from pva.data.dataset import DTYPES
+from pva.data.sources import Spend
 from pva.errors import DamagedFileError
-from pva.sources import Spend
 
 Rows = Sequence[Any] | Values  # one value a row
 

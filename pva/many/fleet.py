@@ -15,7 +15,7 @@ from typing import Any
 
 from pva.analysis import CATALOGUE
 from pva.analysis.whole_report.key_figures import FIGURES
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
 from pva.frames import NAMES
 from pva.lazy import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.programs import Program, program
 from pva.model.variables import tile_row
 from pva.model.views import Item, Items

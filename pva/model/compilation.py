@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.graph import ComputeSet, Graph, compute_sets
 from pva.model.liveness import (
     LivenessProgramStep,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.show import Shown
 from pva.model.views import Item
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.blocks import Block, blocks
 from pva.model.graph import ComputeSet
 from pva.model.programs import Program, program

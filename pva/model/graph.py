@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.show import Shown
 from pva.model.views import Item, Items, Numbers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.show import Shown
 
 

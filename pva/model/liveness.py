@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.programs import Program, program
 from pva.model.show import Shown
 from pva.model.variables import VariableSize, alive_at, bytes_on_tiles, sized, tile_row

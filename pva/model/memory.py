@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.graph import VertexType
 from pva.model.show import Shown
 from pva.model.views import Item, Items

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.debug import DebugContext
 from pva.model.programs import Program, programs
 from pva.model.show import Shown

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.model.debug import DebugContext, context
 from pva.model.graph import ComputeSet

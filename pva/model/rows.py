@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 if TYPE_CHECKING:
     from typing import Self
 
-    from pva.dataset import Dataset
+    from pva.data.dataset import Dataset
 
 INTERFACE = 1  # as in _rows.c
 T = TypeVar("T")

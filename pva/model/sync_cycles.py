@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
-from pva.tile_sets import sets_of_steps, tiles_of_sets
+from pva.data.dataset import Dataset
+from pva.data.tile_sets import sets_of_steps, tiles_of_sets
 
 Cycles = npt.NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.memory import TileMemory
 from pva.model.show import Shown
 from pva.model.views import Item, Items, Numbers

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.model.show import Shown
 from pva.model.views import Item, Items, chosen
 

@@ -15,10 +15,10 @@ from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
 from pva.analysis.timeline.pyramid import build
 from pva.array_types import Integers, Truths
+from pva.data.tile_sets import IO, has_io_tiles, sets_of_steps
 from pva.plot.lanes import Labels, Lane, RowItems, Timeline
 from pva.plot.theme import STEP_COLOURS, step_words
 from pva.report import Report
-from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 Row = tuple[Integers, Integers, Integers]
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pva.data.graph_hash import graph_hash
 from pva.errors import PvaError
 from pva.formats import registry, report_directory
 from pva.formats.run_file import (
@@ -31,7 +32,6 @@ from pva.formats.run_file import (
     read_instance,
     write_instance,
 )
-from pva.graph_hash import graph_hash
 from simulator.graph.errors import PoplarError
 from simulator.instances.placement import RANK, VARIABLE, Placement
 from simulator.popdist.bridge import Bridge

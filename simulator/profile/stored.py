@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from simulator import options as engine_options
 from simulator.compiler.executable import Executable as Compiled

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from simulator.compiler.executable import Executable
 from simulator.profile.debug_info import debug_tables

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import PvaError
 from pva.formats import registry, report_directory
 from pva.formats.report_directory import Claim

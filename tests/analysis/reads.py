@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.report import Report
 from tests.builders import small_report
 from tests.fuzz.walk import Walk, ask

@@ -19,7 +19,7 @@ from pva import schema
 from pva.analysis import CATALOGUE, COMPARISONS
 from pva.analysis.document import markdown
 from pva.analysis.table import Table
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import NotRecordedError, PvaError
 from pva.report import Report, openReport
 from tests.analysis.reads import parts_read

@@ -9,7 +9,7 @@ import pytest
 
 from pva import schema
 from pva.analysis.execution import exchanges
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.report import Report
 from tests.analysis.samples import ARRAYS, every_report, executed, longer, opened, small

@@ -10,7 +10,7 @@ import pytest
 import pva
 from pva.analysis.execution.hidden_io import io_tiles_wanted, overlap_io
 from pva.analysis.insight_rules import insights
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.report import Report
 from tests.io_tiles import IO_TILES, NUMBERS, clocks, report_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from pva.analysis.execution import tile_activity as module
 from pva.analysis.execution.tile_activity import ACTIVITIES, CLOCK_INTERVAL, tile_activity
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.report import Report, openReport
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from tests.browser.names import LABEL, LONG, MARKUP, PROGRAM, VARIABLE
 from tests.builders import small_report, write_report
 

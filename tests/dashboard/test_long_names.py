@@ -14,7 +14,7 @@ from dashboard import tables, view
 from dashboard.address import parse
 from dashboard.app import create_app, show
 from dashboard.store import MAX_LETTERS, Store
-from pva.long_texts import cut, cut_inside
+from pva.data.long_texts import cut, cut_inside
 from pva.plot.device import layer_codes
 from pva.plot.lanes import Labels
 from pva.report import openReport

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats.database import pop
 from tests.builders import small_report
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import registry, values
 from pva.formats.documents import cbor_profile, typed_arrays

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import PvaError
 from pva.formats import registry
 from pva.formats.database.pop import ReportWriter

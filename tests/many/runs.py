@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats.run_file import (
     Clock,
     InstanceFile,

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import pva
 from cli.main import tilescope
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import NotFoundError, PvaError, QueryError
 from pva.formats.run_file import write_instance
 from pva.many.query import named_columns

@@ -9,7 +9,7 @@ import pytest
 
 import pva
 from pva.analysis import equal_graphs, instances
-from pva.graph_hash import graph_hash
+from pva.data.graph_hash import graph_hash
 from tests.builders import small_report
 from tests.many.runs import other_report, write_instances
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 
 EXCHANGE = ("bytesReceivedByTile", "bytesSentByTile", "cyclesByTile", "estimatedCyclesByTile")

@@ -12,9 +12,10 @@ import cbor2
 import numpy as np
 import pytest
 
-from pva import schema, validation
+from pva import schema
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data import validation
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError, InconsistentDataError
 from pva.formats import registry
 from pva.report import openReport

@@ -14,7 +14,7 @@ import pytest
 
 import pva
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 
 SAMPLE = Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import InconsistentDataError, NotRecordedError
 from tests.builders import small_report
 

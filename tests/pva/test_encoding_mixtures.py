@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from pva.formats.documents import cbor_profile, document, json_profile, typed_arrays
 from tests.builders import small_report

@@ -13,7 +13,7 @@ from pva import schema
 from pva.check import LAWS, check
 from pva.check.alone import ALONE
 from pva.check.document import markdown
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import InconsistentDataError
 from tests.builders import small_report
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.frames import DTYPES, NAMES, Frames
 from pva.report import Report

@@ -11,7 +11,7 @@ import pytest
 
 from pva import schema
 from pva.check import LAWS, check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from tests.analysis.samples import SAMPLES
 from tests.builders import small_report

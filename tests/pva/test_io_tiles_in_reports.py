@@ -10,7 +10,7 @@ import pytest
 import pva
 from pva.analysis.execution import tile_activity
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from pva.formats.documents.replay import replay
 from pva.model.sync_cycles import sync_cycles

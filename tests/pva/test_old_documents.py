@@ -11,7 +11,7 @@ import pytest
 import pva
 from pva import schema
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from pva.summary.profile_summary import profile_summary
 from tests.analysis.samples import SAMPLES

@@ -20,7 +20,7 @@ import pytest
 
 import pva
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"
 NAMES = ("mlp_digits_tiny", "newton_pipeline_replicas", "matmul_chain_mk2")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import query, schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import MissingPackageError, NotRecordedError, QueryError
 from pva.frames import NAMES, Frames
 from pva.report import Report, openReport

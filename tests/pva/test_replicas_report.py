@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import InconsistentDataError
 from pva.formats import registry
 from pva.report import Report, openReport

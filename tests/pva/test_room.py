@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pva import openReport
+from pva.data.sources import Room
 from pva.errors import DamagedFileError
 from pva.formats import parquet, registry
 from pva.formats.database import pop
 from pva.formats.database.chunks import chunks_of
-from pva.sources import Room
 from tests.builders import small_report
 from tests.fuzz.bombs import KINDS, in_place
 

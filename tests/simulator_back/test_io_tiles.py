@@ -11,7 +11,7 @@ import pytest
 from pva import openReport
 from pva.check import check
 from pva.check.law import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from simulator import gcl, poplar
 from simulator.graph.errors import poplibs_error
 from tests.io_tiles import IO_TILES, NUMBERS, TURNS, machine, report_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from simulator import gcl, poplar, popops, poputil
 from simulator.graph.machine.target import make_target

@@ -10,7 +10,7 @@ import pytest
 
 from pva import schema
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from pva.model.instrumentation import InstrumentationSettings
 from pva.report import openReport

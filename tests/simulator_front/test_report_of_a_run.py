@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pva.check import check
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats import registry
 from pva.version import VERSION
 from simulator import poplar

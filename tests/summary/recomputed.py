@@ -14,7 +14,7 @@ import numpy as np
 
 from pva import schema
 from pva.analysis.memory.totals import CATEGORY_LABELS
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.summary.graph_summary import CATEGORY_ORDER
 
 PARTS = (

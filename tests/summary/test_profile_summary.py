@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.report import Report, openReport
 from pva.summary import execution_summary, graph_summary, profile_summary
 from pva.summary.graph_summary import CATEGORY_ORDER

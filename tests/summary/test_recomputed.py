@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.report import Report, openReport
 from pva.summary import profile_summary
 from tests.builders import replicated_report, small_report

@@ -10,8 +10,8 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.distributed.events import Instance, SeveralInstances
 from pva.analysis.table import Columns, whole_numbers
+from pva.data.graph_hash import graph_columns, graph_hash
 from pva.errors import PvaError
-from pva.graph_hash import graph_columns, graph_hash
 from pva.report import Report
 
 ORDER = 420  # of its analyses in the catalogue

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import moved_bytes
 from pva.array_types import Integers, Truths
-from pva.tile_sets import IO, has_io_tiles, sets_of_steps
+from pva.data.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -11,7 +11,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.spans import common, length, merged
 from pva.analysis.table import Columns
 from pva.array_types import Integers
-from pva.tile_sets import IO, has_io_tiles, sets_of_steps
+from pva.data.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -16,7 +16,7 @@ import numpy as np
 from pva.analysis.attribution import OPERANDS
 from pva.analysis.selection import tiles_of
 from pva.array_types import Floats, Values
-from pva.tile_sets import sets_of_steps, tiles_of_sets
+from pva.data.tile_sets import sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report

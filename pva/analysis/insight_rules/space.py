@@ -33,8 +33,8 @@ from pva.analysis.memory.totals import (
     memory_overview,
     memory_usage,
 )
+from pva.data.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.lazy import pandas as pd
-from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size
 
 if TYPE_CHECKING:

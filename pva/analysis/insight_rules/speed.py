@@ -17,8 +17,8 @@ from pva.analysis.execution.hidden_io import io_tiles_wanted
 from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.array_types import Integers, Truths
+from pva.data.tile_sets import has_io_tiles
 from pva.lazy import pandas as pd
-from pva.tile_sets import has_io_tiles
 from pva.units import count, cycles_in_words, share
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pva.analysis.table import Arrays, Columns, groups_of, largest_first, rows_o
 from pva.analysis.waiting.chains import Chain, Clocks, Items, clocks_of, items_of, walk
 from pva.analysis.waiting.segments import NEVER, recorded_runs
 from pva.array_types import Integers, Values
+from pva.data.tile_sets import tiles_of_sets
 from pva.lazy import pandas as pd
-from pva.tile_sets import tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report

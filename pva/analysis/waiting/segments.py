@@ -18,8 +18,8 @@ import numpy.typing as npt
 from pva.analysis.attribution import OPERANDS
 from pva.analysis.execution.tile_activity import SYNCS, ends_by_ipu, sync_delays
 from pva.array_types import Integers, Truths
+from pva.data.tile_sets import ALL, COMPUTE, IO, has_io_tiles, sets_of_steps, tiles_of_sets
 from pva.errors import NotRecordedError
-from pva.tile_sets import ALL, COMPUTE, IO, has_io_tiles, sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report

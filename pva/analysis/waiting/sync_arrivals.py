@@ -12,7 +12,7 @@ from pva.analysis.selection import chosen
 from pva.analysis.table import Columns, largest_first
 from pva.analysis.waiting.chains import clocks_of
 from pva.analysis.waiting.segments import used_sets
-from pva.tile_sets import tiles_of_sets
+from pva.data.tile_sets import tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from pva.array_types import Integers, Values
+from pva.data.sources import Room, Spend
 from pva.errors import DamagedFileError
 from pva.formats.checksum import crc32
 from pva.formats.database.chunks import CHUNK_BYTES, CHUNK_LIMIT, DTYPES
 from pva.formats.database.sqlite_file import Database, faults
-from pva.sources import Room, Spend
 
 Row = tuple[Any, ...]
 

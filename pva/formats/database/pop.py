@@ -21,7 +21,8 @@ import numpy.typing as npt
 from pva import schema
 from pva.array_types import Values
 from pva.collector import collector_paused
-from pva.dataset import Dataset, completed, texts_of
+from pva.data.dataset import Dataset, completed, texts_of
+from pva.data.sources import Room, Spend
 from pva.errors import DamagedFileError, OverwriteError, PvaError
 from pva.formats.database.chunk_reader import ChunkReader
 from pva.formats.database.chunks import chunks_of
@@ -40,7 +41,6 @@ from pva.formats.files import beside
 from pva.formats.marker import ID_TABLE
 from pva.formats.memory_limit import reading_limit
 from pva.formats.values import columns_in_parts, numbers_of
-from pva.sources import Room, Spend
 
 Columns = Mapping[str, npt.ArrayLike]
 

@@ -9,7 +9,7 @@ import cbor2
 import numpy as np
 
 from pva.collector import collector_paused
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.beginnings import SELF_DESCRIBED
 from pva.formats.documents import typed_arrays

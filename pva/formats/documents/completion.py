@@ -12,7 +12,8 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import DTYPES, Dataset
+from pva.data.dataset import DTYPES, Dataset
+from pva.data.sources import Spend
 from pva.formats.documents.replay import (
     CODES,
     EXTENTS,
@@ -25,7 +26,6 @@ from pva.formats.documents.replay import (
     step_types,
     sync_codes,
 )
-from pva.sources import Spend
 
 Columns = dict[str, Values]
 Derived = tuple[tuple[str, ...], Callable[[Dataset], Columns]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.formats.documents import cbor_profile
 from pva.formats.documents.debug_strings import shared
 from pva.formats.documents.document import to_document

@@ -15,7 +15,7 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import (
     DamagedFileError,
     InconsistentDataError,

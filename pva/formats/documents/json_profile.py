@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 
 from pva.collector import collector_paused
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.beginnings import JSON_MARK
 from pva.formats.documents import json_numbers

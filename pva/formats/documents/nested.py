@@ -9,7 +9,7 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.memory_limit import ManyRows, check_size, values_at
 from pva.formats.values import Rows, column_of, shown

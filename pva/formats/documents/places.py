@@ -10,7 +10,7 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.documents.nested import column_values, columns_of, look_up, put, rows_of
 from pva.formats.documents.steps import read_steps, write_steps

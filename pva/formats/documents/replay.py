@@ -14,8 +14,8 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
-from pva.tile_sets import sets_of_steps, tiles_of_sets
+from pva.data.dataset import Dataset
+from pva.data.tile_sets import sets_of_steps, tiles_of_sets
 
 # What a step of a type costs by tile: the column of its program, and arrays, the best first.
 COSTS = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.documents.nested import columns_of, look_up, put, rows_of
 from pva.formats.values import column_of

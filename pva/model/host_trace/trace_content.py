@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.array_types import Integers, Values
+from pva.data.long_texts import cut_tables
 from pva.errors import DamagedFileError
-from pva.long_texts import cut_tables
 from pva.model.host_trace.events import Names, Process, Thread
 from pva.model.host_trace.label_sums import LabelSums, label_sums
 from pva.model.host_trace.series import Flows, Heatmap, Instants, Series, no_flows

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 ALL, COMPUTE, IO = range(len(schema.TILE_SETS))
 

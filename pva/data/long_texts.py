@@ -14,8 +14,8 @@ import numpy as np
 
 from pva import schema
 from pva.array_types import Values
-from pva.dataset import Dataset
-from pva.sources import Source, Spend
+from pva.data.dataset import Dataset
+from pva.data.sources import Source, Spend
 
 JSON = ("debug_contexts", "json")  # the column of texts that are read as JSON
 

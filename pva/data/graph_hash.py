@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.data.dataset import Dataset
 
 # In the order in which a difference is looked for: what is compiled before what follows from it.
 TABLES = ("target", "graph", "vertex_types", "compute_sets", "compute_set_vertices", "variables",

@@ -13,10 +13,11 @@ from typing import Any, Never, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pva import schema, validation
+from pva import schema
 from pva.array_types import Values
+from pva.data import validation
+from pva.data.sources import Joined, Memory, Source, Spend, Spending
 from pva.errors import InconsistentDataError, NotRecordedError
-from pva.sources import Joined, Memory, Source, Spend, Spending
 
 T = TypeVar("T")
 NOTHING: Any = object()

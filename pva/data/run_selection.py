@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.array_types import Integers, Values
-from pva.dataset import DTYPES, Dataset
-from pva.sources import Spend
+from pva.data.dataset import DTYPES, Dataset
+from pva.data.sources import Spend
 
 RUNS, STEPS, OTHERS, TOTALS = "runs", "steps", "other_runs", "tile_cycles"
 CLOCK = "tile_clock"
