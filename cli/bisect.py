@@ -28,9 +28,9 @@ from cli.bisect_step import (
     write_json,
 )
 from cli.check import causes_of
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import (
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import (
     OBJECT,
     Rows,
     counted,

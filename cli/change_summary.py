@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cli.check import number, wanted
-from cli.output import counted, printable, signed
+from cli.shared.output import counted, printable, signed
 from pva import units
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd

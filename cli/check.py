@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.check_cases import JUNIT, SARIF, cases, junit, sarif
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.fitting import labelled
-from cli.output import (
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.fitting import labelled
+from cli.shared.output import (
     FORMATS,
     OBJECT,
     FormChoice,
@@ -24,7 +24,7 @@ from cli.output import (
     write_object,
     write_rows,
 )
-from cli.source import name_stdin, open_report
+from cli.shared.source import name_stdin, open_report
 from pva import units
 from pva.lazy import pandas as pd
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cli.bisect_step import git
-from cli.output import printable
+from cli.shared.output import printable
 from pva.errors import PvaError
 from pva.lazy import pandas as pd
 from pva.version import VERSION

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import (
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import (
     FORMATS,
     OBJECT,
     FormChoice,
@@ -26,7 +26,7 @@ from cli.output import (
     write_paged,
     write_rows,
 )
-from cli.source import is_trace, name_stdin, open_report, open_trace, source
+from cli.shared.source import is_trace, name_stdin, open_report, open_trace, source
 from pva import units
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import counted, write_bytes
-from cli.source import source
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import counted, write_bytes
+from cli.shared.source import source
 from pva import units
 from pva.errors import OverwriteError
 

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.progress import steps_shown
-from cli.recording import claimed, recorded
+from cli.programs.recording import claimed, recorded
 from cli.serve import port_option, serve_paths
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.progress import steps_shown
 from cli.summary import write_summary
 from pva import units
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import OBJECT, counted, of_frame, printable, write_object, write_rows
-from cli.progress import steps_shown
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import OBJECT, counted, of_frame, printable, write_object, write_rows
+from cli.shared.progress import steps_shown
 from pva import units
 from pva.errors import PvaError
 from pva.lazy import pandas as pd

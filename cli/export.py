@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import printable, write_bytes
 from cli.serve import checked_paths, with_dashboard
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import printable, write_bytes
 from pva import units
 from pva.errors import OverwriteError
 

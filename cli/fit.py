@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.declared import Declaration
 from cli.explore import check_program, engine_options, exploration, plan_of, trying
-from cli.fitting import labelled
-from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
-from cli.progress import steps_shown
+from cli.shared.declared import Declaration
+from cli.shared.fitting import labelled
+from cli.shared.output import OBJECT, Rows, counted, printable, write_object, write_rows
+from cli.shared.progress import steps_shown
 from pva import units
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command, Group
-from cli.output import (
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command, Group
+from cli.shared.output import (
     OBJECT,
     counted,
     format_option,

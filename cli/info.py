@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.fitting import labelled
-from cli.output import (
+from cli.descriptions.popef_info import is_popef, write_popef_info
+from cli.descriptions.run_facts import run_facts, run_object
+from cli.descriptions.run_info import is_run, write_run_info
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.fitting import labelled
+from cli.shared.output import (
     OBJECT,
     Rows,
     counted,
@@ -23,10 +26,7 @@ from cli.output import (
     write_rows,
     write_rows_object,
 )
-from cli.popef_info import is_popef, write_popef_info
-from cli.run_facts import run_facts, run_object
-from cli.run_info import is_run, write_run_info
-from cli.source import is_trace, name_stdin, open_report, open_trace, source
+from cli.shared.source import is_trace, name_stdin, open_report, open_trace, source
 from cli.trace import write_trace_info
 from pva import units
 

@@ -8,11 +8,11 @@ from pkgutil import iter_modules
 import click
 
 import cli
-from cli.declared import Declaration
-from cli.faults import Group
+from cli.shared.declared import Declaration
+from cli.shared.faults import Group
 from pva.version import VERSION
 
-NOT_READ = ("main", "point")  # what runs the commands
+NOT_READ = ("main",)  # what runs the commands
 
 
 def _declared() -> tuple[Declaration, ...]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
 from pva.errors import MissingPackageError
 from pva.version import VERSION
 

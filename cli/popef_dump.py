@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cli.faults import Command
-from cli.output import printable, write
+from cli.shared.faults import Command
+from cli.shared.output import printable, write
 
 EXAMPLES = """
 \b

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
 from pva.errors import PvaError
 from pva.version import VERSION
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import printable
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import printable
 from pva.errors import MissingPackageError, NotFoundError, PvaError
 
 EXAMPLES = """

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command, Group
-from cli.output import OBJECT, counted, object_option, of_frame, printable, write_object, write_rows
-from cli.progress import steps_shown
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command, Group
+from cli.shared.output import (
+    OBJECT,
+    counted,
+    object_option,
+    of_frame,
+    printable,
+    write_object,
+    write_rows,
+)
+from cli.shared.progress import steps_shown
 from pva import units
 from pva.errors import MissingPackageError, OverwriteError, PvaError
 from pva.lazy import pandas as pd

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from cli.declared import Declaration
-from cli.faults import Command, Group
-from cli.fitting import terminal_width
-from cli.output import (
+from cli.descriptions.run_info import is_run
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command, Group
+from cli.shared.fitting import terminal_width
+from cli.shared.output import (
     CODE,
     OBJECT,
     Result,
@@ -26,9 +27,8 @@ from cli.output import (
     write_paged,
     write_rows,
 )
-from cli.run_info import is_run
-from cli.selection import OPTIONS, Selection, write_selected
-from cli.source import name_problems, open_report, open_run, open_trace
+from cli.shared.selection import OPTIONS, Selection, write_selected
+from cli.shared.source import name_problems, open_report, open_run, open_trace
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command, Group
-from cli.program import run_program, say_where
-from cli.progress import steps_shown
-from cli.recording import recorded
-from cli.sdk import importable
-from cli.simulate_model import SUFFIX as MODEL
-from cli.simulate_model import model_command
+from cli.programs.program import run_program, say_where
+from cli.programs.recording import recorded
+from cli.programs.sdk import importable
+from cli.programs.simulate_model import SUFFIX as MODEL
+from cli.programs.simulate_model import model_command
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command, Group
+from cli.shared.progress import steps_shown
 from pva import units
 from pva.errors import PvaError
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import (
+from cli.descriptions.run_info import is_run
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import (
     OBJECT,
     format_option,
     limit_option,
@@ -17,8 +18,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
-from cli.run_info import is_run
-from cli.source import name_problems, open_report, open_run
+from cli.shared.source import name_problems, open_report, open_run
 
 EXAMPLES = """
 \b

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command
-from cli.output import OBJECT, object_option, plain_result, write_object, write_texts
-from cli.source import source
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command
+from cli.shared.output import OBJECT, object_option, plain_result, write_object, write_texts
+from cli.shared.source import source
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO, TypedDict, TypeVar, cast
 
 import click
 
-from cli.declared import Declaration
-from cli.faults import Command, Group
-from cli.fitting import labelled
-from cli.output import (
+from cli.shared.declared import Declaration
+from cli.shared.faults import Command, Group
+from cli.shared.fitting import labelled
+from cli.shared.output import (
     OBJECT,
     counted,
     ended_by_reader,
@@ -27,7 +27,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
-from cli.source import name_stdin, open_trace
+from cli.shared.source import name_stdin, open_trace
 from pva import units
 from pva.errors import OverwriteError, PvaError, nearest
 from pva.lazy import pandas as pd

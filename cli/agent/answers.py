@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from cli.output import plain, printable
+from cli.shared.output import plain, printable
 
 MAX_BYTES = 4096  # of an answer, unless more is asked for
 LEAST_BYTES, MAX_BYTES = 2048, 1 << 16

@@ -10,8 +10,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 from cli.agent.tools import Tools
-from cli.faults import fault_types
-from cli.output import printable
+from cli.shared.faults import fault_types
+from cli.shared.output import printable
 
 NAMES = ("open", "overview", "insights", "tables", "sql", "compare", "explain", "simulate")
 WRITES = "simulate"

@@ -27,8 +27,8 @@ from cli.agent.figures import COLUMNS, MEANINGS
 from cli.agent.links import Links
 from cli.change_summary import verdict
 from cli.compare import TABLES as COMPARED
-from cli.output import Result, of_frame, of_record
-from cli.selection import Selection, selected
+from cli.shared.output import Result, of_frame, of_record
+from cli.shared.selection import Selection, selected
 from cli.show import entries
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from pva.schema.exploration import PointFigures
 from simulator.explore.levers import Point
 
-MODULE = "cli.point"  # the process of a point; named, as what lies above is not imported
+MODULE = "cli.programs.point"  # the process of a point; named, as what lies above is not imported
 ROW = "row.json"
 LAST_WORDS = 300  # characters of what a process said before it ended
 RAISED = re.compile(r"(\w+\.)*\w*(Error|Exception|Exit|Interrupt)\b(: |$)")  # ends a traceback

@@ -24,7 +24,7 @@ SERVED = (
 # Reports of real programs: the demo's two after one epoch, and the two-layer network on an IPU.
 DEMO = """
 from pathlib import Path
-from cli.recording import claimed, recorded
+from cli.programs.recording import claimed, recorded
 from simulator.examples import digits_pipeline
 out, even = Path("demo"), Path("demo-even")
 with claimed(out), claimed(even):

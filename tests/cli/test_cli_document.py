@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cli import faults, output
 from cli.document import markdown, with_commands
 from cli.main import COMMANDS, tilescope
+from cli.shared import faults, output
 from tests.builders import write_report
 
 ROOT = Path(__file__).parents[2]

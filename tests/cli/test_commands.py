@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.faults import Command
 from cli.main import COMMANDS, tilescope
-from cli.output import FORMATS
+from cli.shared.faults import Command
+from cli.shared.output import FORMATS
 from cli.summary import _print_profile_summary
 from pva.analysis import CATALOGUE
 from pva.check import LAWS

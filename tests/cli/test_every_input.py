@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.declared import Declaration
 from cli.main import DECLARED, tilescope
+from cli.shared.declared import Declaration
 from pva.formats import registry
 from tests.builders import small_report, write_report
 from tests.cli.golden_calls import write_trace

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import fitting
-from cli.output import table_lines
+from cli.shared import fitting
+from cli.shared.output import table_lines
 from tests.builders import write_report
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
     def of_width(width: int) -> None:
         monkeypatch.setattr(fitting, "terminal_width", lambda: width)
-        monkeypatch.setattr("cli.output.terminal_width", lambda: width)
+        monkeypatch.setattr("cli.shared.output.terminal_width", lambda: width)
 
     return of_width
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli import output
+from cli.shared import output
 
 FRAME = pd.DataFrame(
     {

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import progress as shown
-from cli.progress import ERASE, Line
+from cli.shared import progress as shown
+from cli.shared.progress import ERASE, Line
 from pva import progress
 from pva.formats.traces import registry
 from pva.report import openReport
@@ -25,8 +25,8 @@ from tests.builders import write_report
 
 # As `tilescope` does, but without waiting for work to become long.
 AT_ONCE = """
-import cli.progress
-cli.progress.QUICK = cli.progress.APART = 0
+import cli.shared.progress
+cli.shared.progress.QUICK = cli.shared.progress.APART = 0
 from cli.main import main
 main()
 """

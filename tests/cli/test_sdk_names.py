@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import tilescope
-from cli.sdk import importable
+from cli.programs.sdk import importable
 from simulator import popart
 
 PROGRAM = """

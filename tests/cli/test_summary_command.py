@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli import output
 from cli.main import tilescope
+from cli.shared import output
 from pva.formats import registry
 from pva.report import openReport
 from pva.summary import profile_summary

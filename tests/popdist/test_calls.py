@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from training import model
 
 from cli.info import info
-from cli.sdk import importable
+from cli.programs.sdk import importable
 from simulator import popart, popdist, poplar
 from simulator.compiler.global_exchange import cross_replica_cost
 from simulator.graph.machine.target import TARGETS, Target

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.output import counted
+from cli.shared.output import counted
 from pva import units
 from pva.errors import NotRecordedError
 

@@ -13,9 +13,9 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from cli.output import printable
-from cli.progress import time_left_shown
-from cli.source import name_stdin
+from cli.shared.output import printable
+from cli.shared.progress import time_left_shown
+from cli.shared.source import name_stdin
 from pva.errors import PvaError, nearest
 
 BAD_INPUT, INTERRUPTED = 2, 130

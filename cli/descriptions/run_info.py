@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.fitting import labelled
-from cli.output import OBJECT, Rows, counted, printable, write, write_object, write_rows
+from cli.shared.fitting import labelled
+from cli.shared.output import OBJECT, Rows, counted, printable, write, write_object, write_rows
 from pva import units
 from pva.lazy import pandas as pd
 

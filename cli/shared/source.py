@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.output import printable
+from cli.shared.output import printable
 from pva.errors import DamagedFileError
 
 if TYPE_CHECKING:

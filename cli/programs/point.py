@@ -1,4 +1,4 @@
-"""The process of one point of an exploration: `python -m cli.point ROW MEMORY REPORT ARGS...`.
+"""A point of an exploration, run as `python -m cli.programs.point ROW MEMORY REPORT ARGS...`.
 
 It runs `tilescope simulate ARGS... --out REPORT` and writes the figures of the report to ROW.
 """

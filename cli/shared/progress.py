@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import click
 
-from cli.output import printable
+from cli.shared.output import printable
 from pva import progress
 
 Progress = Callable[[int, int, str], None]

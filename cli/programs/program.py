@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.output import printable
-from cli.sdk import NAMES
+from cli.programs.sdk import NAMES
+from cli.shared.output import printable
 from pva import units
 from pva.errors import PvaError
 

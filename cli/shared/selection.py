@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.output import (
+from cli.shared.output import (
     FORMATS,
     OBJECT,
     FormChoice,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.faults import Command
-from cli.output import OBJECT, counted, object_option, printable, write_object
-from cli.progress import Progress, steps_shown
-from cli.recording import recorded
-from cli.run_facts import run_object
+from cli.descriptions.run_facts import run_object
+from cli.programs.recording import recorded
+from cli.shared.faults import Command
+from cli.shared.output import OBJECT, counted, object_option, printable, write_object
+from cli.shared.progress import Progress, steps_shown
 from pva.errors import OverwriteError, PvaError
 
 if TYPE_CHECKING:

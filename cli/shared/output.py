@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard,
 
 import click
 
-from cli.fitting import laid_out, terminal_width
+from cli.shared.fitting import laid_out, terminal_width
 from pva import units
 from pva.lazy import pandas as pd
 

@@ -1,0 +1,1 @@
+"""Running a program or a model for a command, under the names of the SDK."""

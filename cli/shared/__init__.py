@@ -1,0 +1,1 @@
+"""What commands share: how they declare themselves, read a file, write a table and fail."""
