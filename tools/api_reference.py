@@ -40,6 +40,7 @@ MODULES = {
         "simulator.poplibs.popsparse.dynamic",
         "simulator.poplibs.popsparse.static_",
         "simulator.poplibs.poputil",
+        "simulator.trial",
         "simulator.popart",
         "simulator.popef",
         "simulator.model_runtime",
