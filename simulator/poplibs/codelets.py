@@ -7,6 +7,11 @@ from simulator.graph.graph import Graph
 
 
 def addCodelets(graph: Graph) -> None:
-    """Let a graph use the library; here every graph knows its vertices already."""
+    """Let a graph use the library; here every graph knows its vertices already.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> popops.addCodelets(Trial().graph)
+    """
     if not isinstance(graph, Graph):
         raise PoplarError(f"addCodelets: needs a graph, not {graph!r}")

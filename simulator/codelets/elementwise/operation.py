@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simulator.graph.errors import PoplarError, poplibs_error
@@ -38,7 +38,8 @@ class Operation:
     stored through one pointer; `with_number` of a binary one with a number, which is loaded once.
     A `boolean` operator gives truth values; one by `predicate` takes them as its last operand. Its
     loop for float and half may be in `assembly`; `start` are the cycles of a worker before a unary
-    one, `flops` the floating-point operations of an element.
+    one, `flops` the floating-point operations of an element. `example` are operands and a result as
+    texts, for the docstrings; a comparison has another of truth values, which it can replace.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Operation:
     assembly: bool = False
     start: int = 17
     flops: int = 1
+    example: tuple[str, ...] = field(kw_only=True)
+    truth_example: tuple[str, ...] = ()
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -34,6 +34,14 @@ def encodeOneHot(
 
     Indices are [rows] of integers, `encoded` is [rows, classes] and mapped already; an index
     outside the classes leaves its row zero.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> labels, encoded = trial.tensor([1, 0]), trial.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> popops.encodeOneHot(trial.graph, labels, encoded, trial.prog)
+    >>> trial.values(encoded)
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
     form: dict[str, object] = {"debugContext": ""}
     if "on" in named or (arguments and isinstance(arguments[0], Tensor)):

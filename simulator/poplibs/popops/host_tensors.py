@@ -41,6 +41,13 @@ def createHostSliceableTensor(
     `isRead` says that the host reads it. Packets of a row each are dealt out in order, an index
     lies with the first of its row. `offset` are the bytes of tensors before it, whose packets took
     the tiles before. PopLibs deals packets out among exchange blocks, which the model has not.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> indices, rows = popops.createHostSliceableTensor(trial.graph, poplar.FLOAT, [8, 4], True)
+    >>> indices.shape, rows.shape
+    ((8,), (8, 4))
     """
     offset, debugContext = (0, offset) if isinstance(offset, str) else (offset, debugContext)
     name = debug_name(debugContext, "HostSliceAble")
@@ -74,7 +81,14 @@ def createHostTransferableTensor(
     offset: int | str = 0,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a tensor that lies in whole packets of the host's, of which `isRead` says the way."""
+    """Add a tensor that lies in whole packets of the host's, of which `isRead` says the way.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> popops.createHostTransferableTensor(trial.graph, poplar.FLOAT, [8, 4], True).shape
+    (8, 4)
+    """
     row = [1, element_count(tuple(shape))]
     pair = createHostSliceableTensor(graph, type, row, isRead, offset, debugContext)
     return pair.tensor.reshape(shape)

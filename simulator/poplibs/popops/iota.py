@@ -21,7 +21,16 @@ from simulator.poplibs.popops.regions import debug_name, regions_of, split_among
 def iota(
     graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Write the numbers from `startInteger` on to a tensor of one dimension, of ints."""
+    """Write the numbers from `startInteger` on to a tensor of one dimension, of ints.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([0, 0, 0])
+    >>> popops.iota(trial.graph, a, 5, trial.prog)
+    >>> trial.values(a)
+    [5, 6, 7]
+    """
     name = debug_name(debugContext, "iota")
     if t.rank() != 1 or t.dtype not in (INT, UNSIGNED_INT):
         raise poplibs_error(f"{name}: {t!r}; one dimension of int or unsigned int is needed")

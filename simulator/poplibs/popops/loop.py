@@ -35,6 +35,18 @@ def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Seq
     """Run `body(count)` with count from `begin` (0) to below `end` by `step` (1).
 
     The count is a tensor of one unsigned int that the body may read.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> total = trial.tensor([0], poplar.UNSIGNED_INT)
+    >>> def body(count):
+    ...     step = poplar.program.Sequence()
+    ...     popops.addInPlace(trial.graph, total, count, step)
+    ...     return step
+    >>> trial.prog.add(popops.countedLoop(trial.graph, 5, body))
+    >>> trial.values(total)  # 0 + 1 + 2 + 3 + 4
+    [10]
     """
     arguments, debugContext = _without_name(arguments, debugContext)
     if len(arguments) not in (2, 4):
@@ -92,6 +104,16 @@ def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> 
     A negative step counts down to above the limit. Each of the three numbers may be a tensor of
     one element of the type of `count`. A count that is not given is made, of the type of the
     tensors, else of int.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> total, count = trial.tensor([0]), trial.tensor([0])
+    >>> body = poplar.program.Sequence()
+    >>> popops.addInPlace(trial.graph, total, count, body)
+    >>> trial.prog.add(popops.countedForLoop(trial.graph, count, 1, 5, 1, body))
+    >>> trial.values(total)  # 1 + 2 + 3 + 4
+    [10]
     """
     arguments, debugContext = _without_name(arguments, debugContext)
     name = debug_name(debugContext, "countedForLoop")
@@ -127,7 +149,17 @@ def addForLoopCounterVertex(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a step that advances `count`; give the tensor that tells whether the loop goes on."""
+    """Add a step that advances `count`; give the tensor that tells whether the loop goes on.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> count, limit = trial.tensor([2]), trial.tensor([5])
+    >>> popops.addForLoopCounterVertex(trial.graph, count, limit, 3, 0, trial.prog).dtype
+    Type(name='bool', ...)
+    >>> trial.values(count)
+    [5]
+    """
     name = debug_name(debugContext, "loopCounter")
     dtype = count.dtype
     if dtype not in (INT, UNSIGNED_INT):

@@ -25,7 +25,14 @@ _WORD = 4  # bytes; workers write whole words
 def createNormaliseImageInput(
     graph: Graph, type: Type, shape: Numbers[int], debugContext: str = ""
 ) -> Tensor:
-    """Add a variable for `normaliseImage`, spread in order in whole pixels [..., 3]."""
+    """Add a variable for `normaliseImage`, spread in order in whole pixels [..., 3].
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> popops.createNormaliseImageInput(trial.graph, poplar.HALF, [2, 4, 4, 3]).shape
+    (2, 4, 4, 3)
+    """
     name = debug_name(debugContext, "createNormaliseImageInput")
     _check(name, checked_type(type, name), checked_shape(shape, name))
     tensor = graph.addVariable(type, shape, name)
@@ -48,6 +55,15 @@ def normaliseImage(
 
     Of an image [..., 3] of float, half or unsigned char, which becomes half; offsets and scales
     are [3] of the type of the result.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> pixel = trial.tensor([[10.0, 20.0, 30.0]])
+    >>> offsets, scales = trial.tensor([1.0, 2.0, 3.0]), trial.tensor([2.0, 1.0, 0.5])
+    >>> out = popops.normaliseImage(trial.graph, trial.prog, pixel, 0.5, offsets, scales)
+    >>> trial.values(out)
+    [[8.0, 8.0, 6.0, 0.0]]
     """
     name = debug_name(debugContext, "normaliseImage")
     _check(name, tIn.dtype, tIn.shape)

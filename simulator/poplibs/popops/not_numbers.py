@@ -27,13 +27,27 @@ from simulator.poplibs.popops.regions import (
 
 @library_call("POPOPS")
 def hasNaN(graph: Graph, src: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return whether an element of a tensor of float or half is NaN: one bool."""
+    """Return whether an element of a tensor of float or half is NaN: one bool.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popops.hasNaN(trial.graph, trial.tensor([1.0, float("inf")]), trial.prog))
+    False
+    """
     return _has(graph, src, prog, debug_name(debugContext, "hasNaN"), infinities=False)
 
 
 @library_call("POPOPS")
 def hasNaNOrInf(graph: Graph, src: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return whether an element of a tensor of float or half is NaN or infinite: one bool."""
+    """Return whether an element of a tensor of float or half is NaN or infinite: one bool.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popops.hasNaNOrInf(trial.graph, trial.tensor([1.0, float("inf")]), trial.prog))
+    True
+    """
     return _has(graph, src, prog, debug_name(debugContext, "hasNaNOrInf"), infinities=True)
 
 

@@ -50,6 +50,14 @@ def pad(*arguments: object, **named: object) -> Tensor:
 
     Of constants: `pad(graph, t, [1, 0], [2, 0], val)`, or `pad(graph, t, 1, 2, dim, val)` for one
     dimension. Of the tensor's own elements: without a graph, a `padding.Type` at the end.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[1.0, 2.0]])
+    >>> padded = popops.pad(trial.graph, a, [1, 0], [0, 2], 0.0)
+    >>> trial.values(padded)
+    [[0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0]]
     """
     padding = _given(arguments, named)
     tensor = padding.tensor

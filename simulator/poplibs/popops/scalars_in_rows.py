@@ -29,6 +29,14 @@ def selectScalarFromRows(
     """Return params[row][indices[row]] of each row of a matrix of float or half.
 
     An index beyond the row gives NaN, that of a masked label (MASKED_LABEL_CODE) zero.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> places = trial.tensor([1, 0], poplar.UNSIGNED_INT)
+    >>> trial.values(popops.selectScalarFromRows(trial.graph, x, places, trial.prog))
+    [2.0, 3.0]
     """
     name = debug_name(debugContext, "SelectScalarFromRows")
     _check(name, params, indices)
@@ -60,6 +68,15 @@ def updateScalarInRows(
     """Subtract 1 from params[row][indices[row]] of each row of a matrix of float or half.
 
     An index beyond the row makes NaN of the row, that of a masked label changes nothing.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> places = trial.tensor([1, 0], poplar.UNSIGNED_INT)
+    >>> popops.updateScalarInRows(trial.graph, x, places, trial.prog)
+    >>> trial.values(x)
+    [[1.0, 1.0], [2.0, 4.0]]
     """
     name = debug_name(debugContext, "UpdateScalarInRows")
     _check(name, params, indices)

@@ -36,6 +36,16 @@ def splineBasis(
 
     There are (degree + 1)^dims of an edge; `weightIndex` gets the weight that each belongs to, of a
     grid of `kernelSize` [dims], open or closed by dimension.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> place, size = trial.tensor([[0.25]]), trial.tensor([3])
+    >>> is_open = trial.tensor([1], poplar.UNSIGNED_CHAR)
+    >>> basis, weight = trial.tensor([[0.0, 0.0]]), trial.tensor([[0, 0]])
+    >>> popops.splineBasis(trial.graph, place, size, is_open, basis, weight, 1, trial.prog)
+    >>> trial.values(basis, weight)  # in the middle between weights 0 and 1
+    [[[0.5, 0.5]], [[0, 1]]]
     """
     name = debug_name(debugContext, "SplineBasis")
     if pseudo.rank() != 2 or pseudo.dtype not in (FLOAT, HALF):
@@ -73,6 +83,15 @@ def splineWeighting(
 
     The weights of an edge are those of `weightIndex` [edges, splines], each times its coefficient
     in `basis`.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> features, weights = trial.tensor([[2.0]]), trial.tensor([[[10.0]], [[30.0]]])
+    >>> basis, index = trial.tensor([[0.5, 0.5]]), trial.tensor([[0, 1]])
+    >>> operands = features, weights, basis, index
+    >>> trial.values(popops.splineWeighting(trial.graph, *operands, trial.prog))
+    [[40.0]]
     """
     name, dtype = debug_name(debugContext, "SplineWeighting"), input.dtype
     fits = input.rank() == 2 and weight.rank() == 3 and basis.rank() == 2

@@ -23,6 +23,16 @@ def checkAccuracyWhenCast(
     """Return whether a value keeps its accuracy when it is cast: float to half, or back.
 
     The error must be less than the tolerance times the value.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> target = trial.graph.getTarget()
+    >>> [
+    ...     popops.checkAccuracyWhenCast(target, number, poplar.FLOAT, poplar.HALF, 1e-6)
+    ...     for number in (0.5, 0.1)
+    ... ]
+    [True, False]
     """
     if (inputType, outputType) == (HALF, FLOAT):
         return True

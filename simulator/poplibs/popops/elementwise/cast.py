@@ -35,6 +35,13 @@ def cast(
 
     As in PopLibs, given a tensor to write to in place of the type, it gives a program that does, or
     adds the vertices to a compute set that stands in the place of `prog`.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([1.5, -2.0])
+    >>> trial.values(popops.cast(trial.graph, a, poplar.INT, trial.prog))
+    [1, -2]
     """
     if isinstance(dtype, Tensor):
         if isinstance(prog, ComputeSet):
@@ -54,7 +61,16 @@ def cast(
 def castWithOutput(
     graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Write a tensor's values in the type of another to that tensor."""
+    """Write a tensor's values in the type of another to that tensor.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, out = trial.tensor([1.5, -2.0]), trial.tensor([0, 0])
+    >>> popops.castWithOutput(trial.graph, a, out, trial.prog)
+    >>> trial.values(out)
+    [1, -2]
+    """
     cast_into(graph, src, dst.dtype, prog, debugContext, dst)
 
 

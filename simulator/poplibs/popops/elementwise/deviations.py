@@ -24,7 +24,15 @@ def varianceToInvStdDev(
     *arguments: Any,
     **named: Any,
 ) -> Tensor:
-    """Return 1 / sqrt(src + epsilon): `[dstType,] debugContext`, or `debugContext, options`."""
+    """Return 1 / sqrt(src + epsilon): `[dstType,] debugContext`, or `debugContext, options`.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([3.0, 0.0])
+    >>> trial.values(popops.varianceToInvStdDev(trial.graph, a, 1.0, trial.prog))
+    [0.5, 1.0]
+    """
     return _converted(graph, "VARIANCE_TO_INV_STD_DEV", (src, epsilon), prog, arguments, named)
 
 
@@ -37,7 +45,15 @@ def invStdDevToVariance(
     *arguments: Any,
     **named: Any,
 ) -> Tensor:
-    """Return 1 / src^2 - epsilon: `[dstType,] debugContext`, or `debugContext, options`."""
+    """Return 1 / src^2 - epsilon: `[dstType,] debugContext`, or `debugContext, options`.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([0.5, 1.0])
+    >>> trial.values(popops.invStdDevToVariance(trial.graph, a, 1.0, trial.prog))
+    [3.0, 0.0]
+    """
     return _converted(graph, "INV_STD_DEV_TO_VARIANCE", (src, epsilon), prog, arguments, named)
 
 

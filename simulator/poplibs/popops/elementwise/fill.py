@@ -55,6 +55,14 @@ def fill(graph: Graph, t: Tensor, *arguments: object, **named: object) -> None:
 
     As in PopLibs the vertices may go to a given compute set: for the elements that a mapping puts
     on each tile, for those on one tile, or for some regions on it.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([1.0, 2.0])
+    >>> popops.fill(trial.graph, a, trial.prog, 7.0)
+    >>> trial.values(a)
+    [7.0, 7.0]
     """
     _sort_out("fill", graph, t, arguments, named, {"fillValue": NEEDED})
 
@@ -75,7 +83,16 @@ def zero(
 ) -> None: ...
 @library_call("POPOPS")
 def zero(graph: Graph, t: Tensor, *arguments: object, **named: object) -> None:
-    """Set every element of a tensor to zero, or those on some tiles in a compute set, as `fill`."""
+    """Set every element of a tensor to zero, or those on some tiles in a compute set, as `fill`.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([1.0, 2.0])
+    >>> popops.zero(trial.graph, a, trial.prog)
+    >>> trial.values(a)
+    [0.0, 0.0]
+    """
     _sort_out("zero", graph, t, arguments, named, {})
 
 

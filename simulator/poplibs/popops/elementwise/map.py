@@ -95,6 +95,14 @@ def map(
     """Return the values of an expression of tensors, or of one operator, broadcast to one shape.
 
     Of a list of expressions it is a list.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([1.0, 2.0]), trial.tensor([3.0, 4.0])
+    >>> sum_of_square = popops.expr._1 * popops.expr._1 + popops.expr._2
+    >>> trial.values(popops.map(trial.graph, sum_of_square, [a, b], trial.prog))
+    [4.0, 8.0]
     """
     if isinstance(expr, list | tuple):
         requests, options = _requests("map", graph, expr, arguments, named)
@@ -152,6 +160,14 @@ def mapInPlace(
     """Write the values of an expression of tensors, or of one operator, to the first of them.
 
     Of a list of expressions the first goes to the first tensor, the second to the second.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([1.0, 2.0]), trial.tensor([3.0, 4.0])
+    >>> popops.mapInPlace(trial.graph, popops.expr._1 + popops.expr._2, [a, b], trial.prog)
+    >>> trial.values(a)
+    [4.0, 6.0]
     """
     if isinstance(expr, list | tuple):
         requests, options = _requests("mapInPlace", graph, expr, arguments, named)
@@ -174,7 +190,17 @@ def mapWithOutput(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the values of an expression of tensors to another tensor, those of a list to a list."""
+    """Write the values of an expression of tensors to another tensor, those of a list to a list.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b, out = (trial.tensor(x) for x in ([1.0, 2.0], [3.0, 4.0], [0.0, 0.0]))
+    >>> both = popops.expr._1 + popops.expr._2
+    >>> popops.mapWithOutput(trial.graph, both, [a, b], out, trial.prog)
+    >>> trial.values(out)
+    [4.0, 6.0]
+    """
     if not isinstance(expr, Expr) or not isinstance(out, Tensor):
         tensors = tuple(ts)
         requests = [Request(graph, one, tensors, prog, debugContext) for one in _listed(expr)]

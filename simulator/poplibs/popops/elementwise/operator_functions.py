@@ -102,6 +102,43 @@ class TernaryTo(Protocol):
     ) -> None: ...
 
 
+# Examples of the three forms: `operands` are their names, `shown` the texts of their values.
+_HEAD = """
+    >>> from simulator import {modules}
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> {operands} = {shown}"""
+_NEW = """
+    >>> trial.values(popops.{name}(trial.graph, {operands}, trial.prog))
+    {result}
+    """
+_IN_PLACE = """
+    >>> popops.{name}(trial.graph, {operands}, trial.prog)
+    >>> trial.values(a)
+    {result}
+    """
+_TO = """
+    >>> out = trial.graph.clone({like})
+    >>> popops.{name}(trial.graph, {operands}, out, trial.prog)
+    >>> trial.values(out)
+    {result}
+    """
+
+
+def _example(entry: Operation, texts: tuple[str, ...], form: str, name: str) -> str:
+    """Write the example of a function: operands that have values, a call, and what it gives."""
+    *values, result = texts
+    other_type = entry.boolean and form is _TO
+    return (_HEAD + form).format(
+        name=name,
+        operands=", ".join("abc"[: len(values)]),
+        shown=", ".join(f"trial.tensor({value})" for value in values),
+        modules="poplar, popops" if other_type else "popops",
+        like="poplar.BOOL, a" if other_type else "a",
+        result=result,
+    )
+
+
 def _named(function: Callable[..., object], docstring: str, name: str) -> Callable[..., object]:
     """Return a function under its name in the library, with its docstring."""
     function.__name__ = function.__qualname__ = name
@@ -112,9 +149,11 @@ def _named(function: Callable[..., object], docstring: str, name: str) -> Callab
 def _functions(entry: Operation, *forms: tuple[Callable[..., object], str]) -> dict[str, object]:
     """Return the functions of an operator by name: two where it cannot be in place."""
     names = (entry.function, f"{entry.function}InPlace", f"{entry.function}WithOutput")
+    truths = entry.truth_example or entry.example
+    examples = ((entry.example, _NEW), (truths, _IN_PLACE), (entry.example, _TO))
     return {
-        name: _named(*form, name)
-        for name, form in zip(names, forms, strict=True)
+        name: _named(function, f"{sentence}\n{_example(entry, texts, call, name)}", name)
+        for name, (function, sentence), (texts, call) in zip(names, forms, examples, strict=True)
         if entry.replaces or name != names[1]
     }
 
@@ -152,7 +191,7 @@ def unary(entry: Operation) -> dict[str, object]:
 
     return _functions(
         entry,
-        (new, f"Give {entry.name} of every element."),
+        (new, f"Return {entry.name} of every element."),
         (in_place, f"Replace every element by its {entry.name}."),
         (to, f"Write {entry.name} of every element to `out`."),
     )
@@ -194,7 +233,7 @@ def binary(entry: Operation) -> dict[str, object]:
 
     return _functions(
         entry,
-        (new, f"Give {entry.name} of elements of a and b."),
+        (new, f"Return {entry.name} of elements of a and b."),
         (in_place, f"Replace the elements of a by {entry.name} of a and b."),
         (to, f"Write {entry.name} of elements of a and b to `out`."),
     )
@@ -239,7 +278,7 @@ def ternary(entry: Operation) -> dict[str, object]:
 
     return _functions(
         entry,
-        (new, f"Give {entry.name} of elements of a, b and c."),
+        (new, f"Return {entry.name} of elements of a, b and c."),
         (in_place, f"Replace the elements of a by {entry.name} of a, b and c."),
         (to, f"Write {entry.name} of elements of a, b and c to `out`."),
     )

@@ -17,7 +17,15 @@ from simulator.poplibs.poputil.tile_mapping import best_spread
 def createOutputForElementWiseOp(
     graph: Graph, inputs: Sequence[Tensor], outputType: Type, debugContext: str = ""
 ) -> Tensor:
-    """Add a variable laid out like the operand that is spread best, or spread in order."""
+    """Add a variable laid out like the operand that is spread best, or spread in order.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[1.0, 2.0]]), trial.tensor([[3.0], [4.0]])
+    >>> popops.createOutputForElementWiseOp(trial.graph, [a, a], poplar.BOOL).shape
+    (1, 2)
+    """
     name = debugContext or "createOutputForElementWiseOp"
     if not inputs or len({tensor.shape for tensor in inputs}) > 1:
         raise poplibs_error(f"{name}: inputs {list(inputs)!r}; needs some, of one shape")

@@ -94,6 +94,14 @@ def scaledAddTo(graph: Graph, a: Tensor, *arguments: object, **named: object) ->
     A scale is a number, or a tensor of one element; b is cast to the type of a: float, half, int or
     unsigned int. With the speciality X_MINUS_AX_PLUS_BY a becomes a less `scaleA` times a, plus
     `scaleB` times b.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([1.0, 2.0]), trial.tensor([3.0, 4.0])
+    >>> popops.scaledAddTo(trial.graph, a, b, 10.0, trial.prog)
+    >>> trial.values(a)
+    [31.0, 42.0]
     """
     _scaled(graph, _sum_of("scaledAddTo", a, arguments, named), subtract=False)
 
@@ -122,7 +130,16 @@ def scaledSubtractFrom(
 ) -> None: ...
 @library_call("POPOPS")
 def scaledSubtractFrom(graph: Graph, a: Tensor, *arguments: object, **named: object) -> None:
-    """Subtract `scale` times b from a, or make a `scaleA` times a less `scaleB` times b."""
+    """Subtract `scale` times b from a, or make a `scaleA` times a less `scaleB` times b.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([1.0, 2.0]), trial.tensor([3.0, 4.0])
+    >>> popops.scaledSubtractFrom(trial.graph, a, b, 10.0, trial.prog)
+    >>> trial.values(a)
+    [-29.0, -38.0]
+    """
     _scaled(graph, _sum_of("scaledSubtractFrom", a, arguments, named), subtract=True)
 
 

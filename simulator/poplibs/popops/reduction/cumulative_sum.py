@@ -59,6 +59,13 @@ def cumSum(
     """Return the sum of the elements of one axis, or of several, up to each of them.
 
     An `exclusive` sum leaves out the element itself, a `reverse` one begins at the end.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([1.0, 2.0, 3.0])
+    >>> trial.values(popops.cumSum(trial.graph, a, 0, False, False, trial.prog))
+    [1.0, 3.0, 6.0]
     """
     flags: dict[str, object] = {"exclusive": False, "reverse": False}
     form = {"prog": NEEDED, "debugContext": "", **flags}

@@ -125,6 +125,13 @@ def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
     A list in the place of the program gets the compute sets, to be executed in their order. The
     output lies where the values of each of its elements do if that is one tile, and else is
     spread linearly over the tiles.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> trial.values(popops.reduce(trial.graph, a, [0], popops.Operation.ADD, trial.prog))
+    [4.0, 6.0]
     """
     if arguments and isinstance(arguments[0], Type):
         named, arguments = {"outType": arguments[0], **named}, arguments[1:]
@@ -133,7 +140,14 @@ def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
 
 @library_call("POPOPS")
 def allTrue(graph: Graph, A: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return whether all elements of a tensor of bools are true: a bool of no dimensions."""
+    """Return whether all elements of a tensor of bools are true: a bool of no dimensions.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popops.allTrue(trial.graph, trial.tensor([True, False]), trial.prog))
+    False
+    """
     if A.dtype != BOOL:
         raise poplibs_error(f"{debug_name(debugContext, 'allTrue')}: {A!r}; bools are needed")
     name = debug_name(debugContext, "allTrue")
@@ -172,7 +186,16 @@ def reduceWithOutput(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """Reduce dimensions of a tensor into `out`, which is mapped already."""
+    """Reduce dimensions of a tensor into `out`, which is mapped already.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, out = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([0.0, 0.0])
+    >>> popops.reduceWithOutput(trial.graph, a, out, [1], popops.Operation.MAX, trial.prog)
+    >>> trial.values(out)
+    [2.0, 4.0]
+    """
     task = _task(A, dims, params, out.dtype, debug_name(debugContext, "Reduce"))
     _run(graph, [task], [out], prog, options, task.name)
 
@@ -189,6 +212,16 @@ def reduceMany(
     """Run several reductions in the same compute sets.
 
     An empty list of outputs is filled; else it holds the output of each.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, sums = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), []
+    >>> add = popops.ReduceParams(popops.Operation.ADD)
+    >>> ways = [popops.SingleReduceOp(a, [axis], add) for axis in (0, 1)]
+    >>> popops.reduceMany(trial.graph, ways, sums, trial.prog)
+    >>> trial.values(*sums)
+    [[4.0, 6.0], [3.0, 7.0]]
     """
     name = debug_name(debugContext, "ReduceMany")
     if outputs and len(outputs) != len(reductions):

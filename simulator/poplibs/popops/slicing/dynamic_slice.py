@@ -43,6 +43,13 @@ def dynamicSlice(
     """Return the slice that begins at `offset` and has `sizes` elements of the dimensions `dims`.
 
     Other dimensions are taken whole. Past the end of a dimension comes its begin again.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, offset = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([1], poplar.UNSIGNED_INT)
+    >>> trial.values(popops.dynamicSlice(trial.graph, x, offset, [0], [1], trial.prog))
+    [[3.0, 4.0]]
     """
     name = debug_name(debugContext, "dynamicSlice")
     checked(GATHER_OPTIONS, options or {}, name)
@@ -68,7 +75,15 @@ def createDynamicSliceOutput(
     debugContext: str = "",
     options: Options = None,
 ) -> Tensor:
-    """Add a variable for `dynamicSliceWithOutput`, where `dynamicSlice` would put the slice."""
+    """Add a variable for `dynamicSliceWithOutput`, where `dynamicSlice` would put the slice.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, offset = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([1], poplar.UNSIGNED_INT)
+    >>> popops.createDynamicSliceOutput(trial.graph, x, offset, [0], [1]).shape
+    (1, 2)
+    """
     name = debug_name(debugContext, "createDynamicSliceOutput")
     checked(GATHER_OPTIONS, options or {}, name)
     check_slices(name, t.shape, dims, sizes)
@@ -88,7 +103,17 @@ def dynamicSliceWithOutput(
     debugContext: str = "",
     options: Options = None,
 ) -> None:
-    """Write a slice, as `dynamicSlice` gives it, to a tensor of its shape."""
+    """Write a slice, as `dynamicSlice` gives it, to a tensor of its shape.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, offset = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([1], poplar.UNSIGNED_INT)
+    >>> out = popops.createDynamicSliceOutput(trial.graph, x, offset, [0], [1])
+    >>> popops.dynamicSliceWithOutput(trial.graph, out, x, offset, [0], [1], trial.prog)
+    >>> trial.values(out)
+    [[3.0, 4.0]]
+    """
     name = debug_name(debugContext, "dynamicSlice")
     checked(GATHER_OPTIONS, options or {}, name)
     check_slices(name, t.shape, dims, sizes)
@@ -124,6 +149,15 @@ def dynamicUpdate(
     """Write `s` into `t` at `offset` in the dimensions `dims`.
 
     Past the end of a dimension comes its begin again.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, offset = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([1], poplar.UNSIGNED_INT)
+    >>> row = trial.tensor([[8.0, 9.0]])
+    >>> popops.dynamicUpdate(trial.graph, x, row, offset, [0], [1], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [8.0, 9.0]]
     """
     name = debug_name(debugContext, "dynamicUpdate")
     checked(GATHER_OPTIONS, options or {}, name)
@@ -154,7 +188,15 @@ def dynamicUpdate(
 def getSliceMapping(
     graph: Graph, t: Tensor, dims: Sequence[int], sizes: Sequence[int]
 ) -> list[list[Interval]]:
-    """List, for each tile, the parts [begin, end) that it would have of a slice of a tensor."""
+    """List, for each tile, the parts [begin, end) that it would have of a slice of a tensor.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> popops.getSliceMapping(trial.graph, x, [0], [1])
+    [[(0, 2)], [], [], []]
+    """
     check_slices("getSliceMapping", t.shape, dims, sizes)
     return graph.getTileMapping(_first_part(t, dims, sizes))
 

@@ -61,7 +61,14 @@ def createGatherInput(
 ) -> Tensor: ...
 @library_call("POPOPS")
 def createGatherInput(graph: Graph, type: Type, *arguments: object, **named: object) -> Tensor:
-    """Add a variable out of which a gather, of one axis or in general, takes slices at low cost."""
+    """Add a variable out of which a gather, of one axis or in general, takes slices at low cost.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> popops.createGatherInput(trial.graph, poplar.FLOAT, [8, 4], 0).shape
+    (8, 4)
+    """
     function = "createGatherInput"
     form: dict[str, object] = {"inputShape": NEEDED, "sliceSizes": NEEDED, "startIndexMap": NEEDED}
     one_axis = "axis" in named or (
@@ -136,6 +143,14 @@ def gather(
     Indices are of unsigned int or int, none negative. The options are those of slices, and
     `remapOutOfBoundIndices`: an index that is too large is taken as 0, `paddingIndexUsed`: one that
     is the size of the dimension gives zeros.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> rows = trial.tensor([2, 0], poplar.UNSIGNED_INT)
+    >>> trial.values(popops.gather(trial.graph, x, rows, 0, trial.prog))
+    [[5.0, 6.0], [1.0, 2.0]]
     """
     needed = ("indexVectorDim", "offsetDims", "sliceSizes", "collapsedSliceDims", "startIndexMap")
     one_axis = "axis" in named or (

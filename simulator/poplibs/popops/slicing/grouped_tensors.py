@@ -36,7 +36,16 @@ def createGroupedSliceableTensor(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a variable [groupSize][shape] that lies as a plan has it."""
+    """Add a variable [groupSize][shape] that lies as a plan has it.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 3, 8, 4, [5], {})
+    >>> sizes = [8, 4], [0], [1]
+    >>> popops.createGroupedSliceableTensor(trial.graph, poplar.FLOAT, 3, *sizes, plan).shape
+    (3, 8, 4)
+    """
     name = debug_name(debugContext, "createGroupedSliceableTensor")
     dtype, one = _checked(graph, name, type, groupSize, shape, (dims, sizes), plan, options)
     return planned_base(graph, dtype, (groupSize, *one), plan, debugContext)[0]
@@ -55,7 +64,16 @@ def createGroupedSliceTensor(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a variable [groupSize][numIndices][1][columns] for slices as a plan leaves them."""
+    """Add a variable [groupSize][numIndices][1][columns] for slices as a plan leaves them.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 3, 8, 4, [5], {})
+    >>> sizes = [8, 4], [0], [1], 5
+    >>> popops.createGroupedSliceTensor(trial.graph, poplar.FLOAT, 3, *sizes, plan).shape
+    (3, 5, 1, 4)
+    """
     name = debug_name(debugContext, "createGroupedSliceTensor")
     dtype, one = _checked(graph, name, type, groupSize, shape, (dims, sizes), plan, options)
     return planned_slices(graph, dtype, (groupSize, numIndices, 1, one[1]), plan, debugContext)
@@ -71,7 +89,15 @@ def createGroupedIndicesTensor(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a variable [groupSize][numIndices][dims] of offsets."""
+    """Add a variable [groupSize][numIndices][dims] of offsets.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 3, 8, 4, [5], {})
+    >>> popops.createGroupedIndicesTensor(trial.graph, 3, [0], 5, plan).shape
+    (3, 5, 1)
+    """
     slice_options(options, debug_name(debugContext, "createGroupedIndicesTensor"))
     tensor = graph.addVariable(
         UNSIGNED_INT, [groupSize, numIndices, len(dims)], debug_name(debugContext, "indices")

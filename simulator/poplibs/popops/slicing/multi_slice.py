@@ -68,6 +68,14 @@ def multiSlice(
     Offsets are [slices][dims] of unsigned int; one past the end leaves zeros when rows of a matrix
     are looked up, else it wraps around, unless options say else, as for `gather`. A list of numbers
     takes slices of 1 of one dimension.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> rows = trial.tensor([[2], [0]], poplar.UNSIGNED_INT)
+    >>> trial.values(popops.multiSlice(trial.graph, x, rows, [0], [1], trial.prog))
+    [[[5.0, 6.0]], [[1.0, 2.0]]]
     """
     if not isinstance(offsets, Tensor):
         form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
@@ -105,7 +113,18 @@ def groupedMultiSlice(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Slice each of several matrices: tensors and offsets have a first dimension more."""
+    """Slice each of several matrices: tensors and offsets have a first dimension more.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    >>> rows = trial.tensor([[[1]], [[0]]], poplar.UNSIGNED_INT)
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 2, 2, 2, [1], {})
+    >>> out = popops.groupedMultiSlice(trial.graph, x, rows, [0], [1], trial.prog, plan)
+    >>> trial.values(out)
+    [[[[3.0, 4.0]]], [[[5.0, 6.0]]]]
+    """
     name = debug_name(debugContext, "groupedMultiSlice")
     settings = _checked(_Call(name, t, offsets, dims, sizes, plan, True), options)
     with graph.debug_scope(name, "popops"):
@@ -127,7 +146,17 @@ def multiUpdate(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Replace the slices of `t` at each row of `offsets` by those of `s`; the last one stays."""
+    """Replace the slices of `t` at each row of `offsets` by those of `s`; the last one stays.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> row, at = trial.tensor([[[8.0, 9.0]]]), trial.tensor([[1]], poplar.UNSIGNED_INT)
+    >>> popops.multiUpdate(trial.graph, x, row, at, [0], [1], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [8.0, 9.0], [5.0, 6.0]]
+    """
     name = debug_name(debugContext, "multiUpdate")
     call = _Call(name, t, offsets, dims, sizes, plan, False)
     _update(graph, call, s, None, "", prog, options)
@@ -171,6 +200,16 @@ def multiUpdateAdd(
     """Add `scale` times the slices `s` to the rows of a matrix; those of one row add up.
 
     A list of numbers may stand for the offsets, in one dimension of any tensor.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> row, at = trial.tensor([[[8.0, 9.0]]]), trial.tensor([[1]], poplar.UNSIGNED_INT)
+    >>> scale = trial.tensor(10.0)
+    >>> popops.multiUpdateAdd(trial.graph, x, row, at, scale, [0], [1], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [83.0, 94.0], [5.0, 6.0]]
     """
     if isinstance(offsets, Tensor):
         form = {"dims": NEEDED, "sizes": NEEDED, **_LAST}
@@ -201,7 +240,17 @@ def multiUpdateMax(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Keep the larger elements of the rows of a matrix and of the slices `s`."""
+    """Keep the larger elements of the rows of a matrix and of the slices `s`.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 9.0], [5.0, 6.0]])
+    >>> row, at = trial.tensor([[[8.0, 7.0]]]), trial.tensor([[1]], poplar.UNSIGNED_INT)
+    >>> popops.multiUpdateMax(trial.graph, x, row, at, [0], [1], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [8.0, 9.0], [5.0, 6.0]]
+    """
     name = debug_name(debugContext, "multiUpdateMax")
     call = _Call(name, t, offsets, dims, sizes, plan, False)
     _update(graph, call, s, None, "MAX", prog, options)
@@ -220,7 +269,17 @@ def multiUpdateMul(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Multiply the rows of a matrix by the slices `s`; those of one row multiply up."""
+    """Multiply the rows of a matrix by the slices `s`; those of one row multiply up.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> row, at = trial.tensor([[[10.0, 100.0]]]), trial.tensor([[1]], poplar.UNSIGNED_INT)
+    >>> popops.multiUpdateMul(trial.graph, x, row, at, [0], [1], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [30.0, 400.0], [5.0, 6.0]]
+    """
     name = debug_name(debugContext, "multiUpdateMul")
     call = _Call(name, t, offsets, dims, sizes, plan, False)
     _update(graph, call, s, None, "MUL", prog, options)
@@ -239,7 +298,19 @@ def groupedMultiUpdateMax(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Keep the larger elements of rows of each of several matrices, and of the slices `s`."""
+    """Keep the larger elements of rows of each of several matrices, and of the slices `s`.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    >>> new = trial.tensor([[[[0.0, 9.0]]], [[[9.0, 0.0]]]])
+    >>> rows = trial.tensor([[[1]], [[0]]], poplar.UNSIGNED_INT)
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 2, 2, 2, [1], {})
+    >>> popops.groupedMultiUpdateMax(trial.graph, x, new, rows, [0], [1], trial.prog, plan)
+    >>> trial.values(x)
+    [[[1.0, 2.0], [3.0, 9.0]], [[9.0, 6.0], [7.0, 8.0]]]
+    """
     name = debug_name(debugContext, "groupedMultiUpdateMax")
     call = _Call(name, t, offsets, dims, sizes, plan, True)
     _update(graph, call, s, None, "MAX", prog, options)
@@ -258,7 +329,19 @@ def groupedMultiUpdateMul(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Multiply rows of each of several matrices; tensors have a first dimension more."""
+    """Multiply rows of each of several matrices; tensors have a first dimension more.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    >>> new = trial.tensor([[[[0.0, 1.0]]], [[[10.0, 10.0]]]])
+    >>> rows = trial.tensor([[[1]], [[0]]], poplar.UNSIGNED_INT)
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 2, 2, 2, [1], {})
+    >>> popops.groupedMultiUpdateMul(trial.graph, x, new, rows, [0], [1], trial.prog, plan)
+    >>> trial.values(x)
+    [[[1.0, 2.0], [0.0, 4.0]], [[50.0, 60.0], [7.0, 8.0]]]
+    """
     name = debug_name(debugContext, "groupedMultiUpdateMul")
     call = _Call(name, t, offsets, dims, sizes, plan, True)
     _update(graph, call, s, None, "MUL", prog, options)
@@ -277,7 +360,19 @@ def groupedMultiUpdate(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Replace rows of each of several matrices; tensors have a first dimension more."""
+    """Replace rows of each of several matrices; tensors have a first dimension more.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    >>> new = trial.tensor([[[[0.0, 0.0]]], [[[9.0, 9.0]]]])
+    >>> rows = trial.tensor([[[1]], [[0]]], poplar.UNSIGNED_INT)
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 2, 2, 2, [1], {})
+    >>> popops.groupedMultiUpdate(trial.graph, x, new, rows, [0], [1], trial.prog, plan)
+    >>> trial.values(x)
+    [[[1.0, 2.0], [0.0, 0.0]], [[9.0, 9.0], [7.0, 8.0]]]
+    """
     name = debug_name(debugContext, "groupedMultiUpdate")
     call = _Call(name, t, offsets, dims, sizes, plan, True)
     _update(graph, call, s, None, "", prog, options)
@@ -297,7 +392,19 @@ def groupedMultiUpdateAdd(
     options: Options = None,
     debugContext: str = "",
 ) -> None:
-    """Add to rows of each of several matrices; tensors have a first dimension more."""
+    """Add to rows of each of several matrices; tensors have a first dimension more.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    >>> new, scale = trial.tensor([[[[1.0, 1.0]]], [[[2.0, 2.0]]]]), trial.tensor(10.0)
+    >>> rows = trial.tensor([[[1]], [[0]]], poplar.UNSIGNED_INT)
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 2, 2, 2, [1], {})
+    >>> popops.groupedMultiUpdateAdd(trial.graph, x, new, rows, scale, [0], [1], trial.prog, plan)
+    >>> trial.values(x)
+    [[[1.0, 2.0], [13.0, 14.0]], [[25.0, 26.0], [7.0, 8.0]]]
+    """
     name = debug_name(debugContext, "groupedMultiUpdateAdd")
     call = _Call(name, t, offsets, dims, sizes, plan, True)
     _update(graph, call, s, scale, "ADD", prog, options)

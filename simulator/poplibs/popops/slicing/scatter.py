@@ -70,6 +70,15 @@ def scatter(
     """Write each window of `updates` into `operand` at its indices, one after another.
 
     With an `updateComputation` what it makes of the slice that is there and of the update.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, row = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), trial.tensor([[8.0, 9.0]])
+    >>> at = trial.tensor([[1]], poplar.UNSIGNED_INT)
+    >>> popops.scatter(trial.graph, x, at, row, 1, [1], [0], [0], trial.prog)
+    >>> trial.values(x)
+    [[1.0, 2.0], [8.0, 9.0], [5.0, 6.0]]
     """
     computed = "updateComputation" in named or (
         len(arguments) > 4 and not isinstance(arguments[4], program.Sequence)

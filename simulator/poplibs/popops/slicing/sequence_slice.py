@@ -36,6 +36,15 @@ def sequenceSlice(
     """Copy tIn[from:from + n] to tOut[to:to + n] for each entry of `tInOffset`, `tOutOffset`, `tN`.
 
     With `zeroUnused` all other rows of `tOut` become zero.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows, out = trial.tensor([[1.0], [2.0], [3.0], [4.0]]), trial.tensor([[0.0], [0.0], [0.0]])
+    >>> count, begin, to = (trial.tensor([number], poplar.UNSIGNED_INT) for number in (2, 1, 1))
+    >>> popops.sequenceSlice(trial.graph, rows, out, count, begin, to, False, trial.prog)
+    >>> trial.values(out)
+    [[0.0], [2.0], [3.0]]
     """
     name = debug_name(debugContext, "SequenceSlice")
     _check(name, tIn, tOut, (tN, tInOffset, tOutOffset))

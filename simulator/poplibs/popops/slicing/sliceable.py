@@ -74,6 +74,12 @@ def createSliceableTensor(
 
     It is spread over as many tiles as there are elements outside `dims`, with at least
     `minGrainSize` of them on each; or as a plan has it.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> popops.createSliceableTensor(trial.graph, poplar.FLOAT, [8, 4], [0], [1]).shape
+    (8, 4)
     """
     function = "createSliceableTensor"
     planned = "plan" in named or isinstance(next(iter(arguments), None), SlicePlan)
@@ -170,7 +176,15 @@ def createSliceTensor(
 ) -> Tensor: ...
 @library_call("POPOPS")
 def createSliceTensor(graph: Graph, *arguments: object, **named: object) -> Tensor:
-    """Add a variable [numIndices][sizes in place of `dims`] for slices of a tensor or of a plan."""
+    """Add a variable [numIndices][sizes in place of `dims`] for slices of a tensor or of a plan.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> popops.createSliceTensor(trial.graph, x, [0], [1], 5).shape
+    (5, 1, 2)
+    """
     function = "createSliceTensor"
     slices = {"dims": NEEDED, "sizes": NEEDED, "numIndices": NEEDED}
     if "t" in named or isinstance(next(iter(arguments), None), Tensor):
@@ -238,7 +252,14 @@ def createIndicesTensor(
     options: Options | str = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Add a variable [numIndices][dims] of offsets, mapped for slices; the plan may be left out."""
+    """Add a variable [numIndices][dims] of offsets, mapped for slices; the plan may be left out.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> popops.createIndicesTensor(trial.graph, [0], 5).shape
+    (5, 1)
+    """
     if not isinstance(plan, SlicePlan) and plan is not None:  # the form without a plan
         debugContext = options if isinstance(options, str) else debugContext
         options = plan
@@ -263,6 +284,13 @@ def createSliceableTensorFromSlice(
 
     It lies on the tiles of the slice, on each of which all that it has of one slice lies together,
     and one slice after another (PopLibs: DUPLICATE_BY_TILE_CONTIGUOUS_REGION).
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> row = trial.tensor([[1.0, 2.0]])
+    >>> popops.createSliceableTensorFromSlice(trial.graph, row, [0], [8]).shape
+    (8, 2)
     """
     name = debug_name(debugContext, "createSliceableTensorFromSlice")
     check_slices(name, s.shape, dims, [0] * len(dims))

@@ -39,7 +39,14 @@ class _Rows:
 
 @library_call("POPOPS")
 def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return a tensor with its elements sorted along a dimension."""
+    """Return a tensor with its elements sorted along a dimension.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popops.sort(trial.graph, trial.tensor([3.0, 1.0, 2.0]), 0, trial.prog))
+    [1.0, 2.0, 3.0]
+    """
     name = debug_name(debugContext, "sort")
     result = _copy_of(graph, t, prog, f"{name}/out")
     _sort(graph, result, None, dim, prog, name)
@@ -48,7 +55,16 @@ def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str = 
 
 @library_call("POPOPS")
 def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str = "") -> None:
-    """Sort the elements of a tensor along a dimension."""
+    """Sort the elements of a tensor along a dimension.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([3.0, 1.0, 2.0])
+    >>> popops.sortInPlace(trial.graph, a, 0, trial.prog)
+    >>> trial.values(a)
+    [1.0, 2.0, 3.0]
+    """
     _sort(graph, t, None, dim, prog, debug_name(debugContext, "sort"))
 
 
@@ -56,7 +72,15 @@ def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext:
 def sortKeyValue(
     graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str = ""
 ) -> Tensor:
-    """Return the values, moved as their keys move when those are sorted along a dimension."""
+    """Return the values, moved as their keys move when those are sorted along a dimension.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> keys, values = trial.tensor([3.0, 1.0, 2.0]), trial.tensor([30, 10, 20])
+    >>> trial.values(popops.sortKeyValue(trial.graph, keys, values, 0, trial.prog))
+    [10, 20, 30]
+    """
     name = debug_name(debugContext, "sortKeyValue")
     keys = _copy_of(graph, k, prog, f"{name}/keys")
     values = _copy_of(graph, v, prog, f"{name}/values")
@@ -68,7 +92,16 @@ def sortKeyValue(
 def sortKeyValueInPlace(
     graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Sort the keys along a dimension, and move the values with them."""
+    """Sort the keys along a dimension, and move the values with them.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> keys, values = trial.tensor([3.0, 1.0, 2.0]), trial.tensor([30, 10, 20])
+    >>> popops.sortKeyValueInPlace(trial.graph, keys, values, 0, trial.prog)
+    >>> trial.values(keys, values)
+    [[1.0, 2.0, 3.0], [10, 20, 30]]
+    """
     _sort(graph, k, v, dim, prog, debug_name(debugContext, "sortKeyValue"))
 
 

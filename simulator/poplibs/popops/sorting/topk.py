@@ -57,7 +57,15 @@ class TopKParams:
 def createTopKInput(
     graph: Graph, type: Type, shape: list[int], params: TopKParams, debugContext: str = ""
 ) -> Tensor:
-    """Add a variable that lies where `topK` of its last dimension first needs it."""
+    """Add a variable that lies where `topK` of its last dimension first needs it.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popops.TopKParams(2, True, popops.SortOrder.DESCENDING)
+    >>> popops.createTopKInput(trial.graph, poplar.FLOAT, [3, 8], params).shape
+    (3, 8)
+    """
     name = debug_name(debugContext, "topKInput")
     sizes = checked_shape(shape, name)
     if not sizes:
@@ -74,7 +82,16 @@ def createTopKInput(
 def topK(
     graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str = ""
 ) -> Tensor:
-    """Return the best k elements of the last dimension."""
+    """Return the best k elements of the last dimension.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([3.0, 9.0, 1.0, 5.0])
+    >>> params = popops.TopKParams(2, True, popops.SortOrder.DESCENDING)
+    >>> trial.values(popops.topK(trial.graph, trial.prog, a, params))
+    [9.0, 5.0]
+    """
     name = debug_name(debugContext, "topK")
     return top_k(graph, prog, t, None, params, name)["keys"]
 
@@ -88,7 +105,16 @@ def topKKeyValue(
     params: TopKParams,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Return the best k elements of the last dimension of `keys`, and the values beside them."""
+    """Return the best k elements of the last dimension of `keys`, and the values beside them.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> keys, values = trial.tensor([3.0, 9.0, 1.0, 5.0]), trial.tensor([30, 90, 10, 50])
+    >>> params = popops.TopKParams(2, True, popops.SortOrder.DESCENDING)
+    >>> trial.values(*popops.topKKeyValue(trial.graph, trial.prog, keys, values, params))
+    [[9.0, 5.0], [90, 50]]
+    """
     name = debug_name(debugContext, "topKKeyValue")
     if keys.shape != values.shape:
         raise poplibs_error(f"{name}: {keys!r} and {values!r} differ in shape")
@@ -101,7 +127,16 @@ def topKKeyValue(
 def topKWithPermutation(
     graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str = ""
 ) -> tuple[Tensor, Tensor]:
-    """Return the best k elements of the last dimension, and their indices in it."""
+    """Return the best k elements of the last dimension, and their indices in it.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([3.0, 9.0, 1.0, 5.0])
+    >>> params = popops.TopKParams(2, True, popops.SortOrder.DESCENDING)
+    >>> trial.values(*popops.topKWithPermutation(trial.graph, trial.prog, a, params))
+    [[9.0, 5.0], [1, 3]]
+    """
     name = debug_name(debugContext, "topKWithPermutation")
     best = top_k(graph, prog, t, None, params, name, indices=True)
     return best["keys"], best["indices"]
