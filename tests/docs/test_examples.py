@@ -12,10 +12,19 @@ from pkgutil import resolve_name
 
 import pytest
 
+from simulator.poplibs.popops import operators
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pva", "pvti", "simulator")
 # Of these packages every public function has an example; of the others, those of a first program.
-IN_FULL = ("pva", "pvti", "simulator.model_runtime", "simulator.popef")
+IN_FULL = (
+    "pva",
+    "pvti",
+    "simulator.model_runtime",
+    "simulator.popef",
+    "simulator.poplibs.poplin",
+    "simulator.poplibs.popops",
+)
 FIRST = (
     "pva:Report.sql",
     "pvti:Graph",
@@ -31,7 +40,6 @@ FIRST = (
     "simulator.poplar:append",
     "simulator.poplar:compileGraph",
     "simulator.poplar:concat",
-    "simulator.poplibs.poplin:matMul",
     "simulator.poplibs.poputil:mapTensorLinearly",
 )
 
@@ -61,6 +69,19 @@ def test_the_examples_of_a_module_give_what_they_show(
     outcome = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert outcome.attempted > 0
     assert outcome.failed == 0
+
+
+# The functions of operators are made of a table, and their examples with them.
+OPERATORS = sorted(name for name, item in vars(operators).items() if not name.startswith("_")
+                   and isinstance(item, types.FunctionType))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_example_of_an_operator_gives_what_it_shows(name: str) -> None:
+    text = inspect.getdoc(getattr(operators, name)) or ""
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(doctest.DocTestParser().get_doctest(text, {}, name, None, None))
+    assert (runner.tries > 0, runner.failures) == (True, 0)
 
 
 def functions_of(package: str) -> list[str]:

@@ -16,7 +16,14 @@ from simulator.poplibs.popops.regions import debug_name
 def linspace(
     graph: Graph, type: Type, left: float, right: float, count: int, debugContext: str = ""
 ) -> Tensor:
-    """Add a constant of `count` evenly spaced numbers from left to right, on tile 0."""
+    """Add a constant of `count` evenly spaced numbers from left to right, on tile 0.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(poplin.linspace(trial.graph, poplar.FLOAT, 0.0, 1.0, 5))
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     name = debug_name(debugContext, "linspace")
     if type not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: type is {type}; float or half is needed")
@@ -30,7 +37,15 @@ def linspace(
 
 @library_call("POPLIN")
 def meshgrid2d(graph: Graph, x: Tensor, y: Tensor) -> list[Tensor]:
-    """View x as the rows and y as the columns of two grids of len(y) rows and len(x) columns."""
+    """View x as the rows and y as the columns of two grids of len(y) rows and len(x) columns.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0, 3.0]), trial.tensor([10.0, 20.0])
+    >>> trial.values(*poplin.meshgrid2d(trial.graph, x, y))
+    [[[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], [[10.0, 10.0, 10.0], [20.0, 20.0, 20.0]]]
+    """
     if x.rank() != 1 or y.rank() != 1 or x.dtype != y.dtype:
         raise poplibs_error(f"meshgrid2d: {x!r} and {y!r}; two vectors of one type are needed")
     across, down = x.numElements(), y.numElements()

@@ -64,7 +64,14 @@ def _values(acts: Tensor) -> int:
 def createNormGamma(
     graph: Graph, acts: Tensor, type: Type | None = None, debugContext: str = ""
 ) -> Tensor:
-    """Add a factor for each channel, near its activations."""
+    """Add a factor for each channel, near its activations.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createNormGamma(trial.graph, trial.tensor([[1.0, 2.0], [3.0, 6.0]])).shape
+    (2,)
+    """
     return _parameter(graph, acts, type, debug_name(debugContext, "gamma"))
 
 
@@ -72,13 +79,28 @@ def createNormGamma(
 def createNormBeta(
     graph: Graph, acts: Tensor, type: Type | None = None, debugContext: str = ""
 ) -> Tensor:
-    """Add an addend for each channel, near its activations."""
+    """Add an addend for each channel, near its activations.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createNormBeta(trial.graph, trial.tensor([[1.0, 2.0], [3.0, 6.0]])).shape
+    (2,)
+    """
     return _parameter(graph, acts, type, debug_name(debugContext, "beta"))
 
 
 @library_call("POPLIN")
 def createNormParams(graph: Graph, acts: Tensor, debugContext: str = "") -> tuple[Tensor, Tensor]:
-    """Add a factor and an addend for each channel."""
+    """Add a factor and an addend for each channel.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> gamma, beta = poplin.createNormParams(trial.graph, trial.tensor([[1.0, 2.0], [3.0, 6.0]]))
+    >>> gamma.shape, beta.shape
+    ((2,), (2,))
+    """
     gamma = createNormGamma(graph, acts, debugContext=debugContext)
     return gamma, createNormBeta(graph, acts, debugContext=debugContext)
 
@@ -105,6 +127,13 @@ def normStatistics(
     The variance is a mean of squares less the square of the mean, or with `stableAlgo` the mean of
     squares of activations less the mean; `eps` is added to it, after it is scaled by n / (n - 1)
     when `unbiasedVarEstimate` is true.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[1.0, 2.0], [3.0, 6.0]])
+    >>> trial.values(*poplin.normStatistics(trial.graph, acts, 0.0, trial.prog, False))
+    [[2.0, 4.0], [1.0, 0.5]]
     """
     name = debug_name(debugContext, "Norm/statistics")
     mode = (unbiasedVarEstimate, stableAlgo, partialsType)
@@ -128,6 +157,15 @@ def distributedNormStatistics(
 
     `allReduceCallback(graph, tensors, prog, replicas, debugContext, options)` adds sums over them
     and returns the tensors of the totals; it is not called when all samples are here.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[1.0, 2.0], [3.0, 6.0]])
+    >>> trial.values(
+    ...     *poplin.distributedNormStatistics(trial.graph, acts, 0.0, trial.prog, False, None, 2)
+    ... )
+    [[2.0, 4.0], [1.0, 0.5]]
     """
     name = debug_name(debugContext, "Norm/distributedStatistics")
     mode = (unbiasedVarEstimate, stableAlgo, partialsType)
@@ -232,7 +270,16 @@ def normWhiten(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Return (acts - mean) * iStdDev, by channel."""
+    """Return (acts - mean) * iStdDev, by channel.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[1.0, 2.0], [3.0, 6.0]])
+    >>> mean, factor = trial.tensor([2.0, 4.0]), trial.tensor([1.0, 0.5])
+    >>> trial.values(poplin.normWhiten(trial.graph, acts, mean, factor, trial.prog))
+    [[-1.0, -1.0], [1.0, 1.0]]
+    """
     name = debug_name(debugContext, "Whiten")
     means = _by_channel(name, "mean", acts, mean)
     deviations = _by_channel(name, "inverse standard deviation", acts, iStdDev)
@@ -250,7 +297,16 @@ def normalise(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Return actsWhitened * gamma + beta, by channel."""
+    """Return actsWhitened * gamma + beta, by channel.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[-1.0, -1.0], [1.0, 1.0]])
+    >>> gamma, beta = trial.tensor([1.0, 3.0]), trial.tensor([0.0, 5.0])
+    >>> trial.values(poplin.normalise(trial.graph, acts, gamma, beta, trial.prog))
+    [[-1.0, 2.0], [1.0, 8.0]]
+    """
     name = debug_name(debugContext, "Norm/normalise")
     factors = _by_channel(name, "gamma", actsWhitened, gamma)
     addends = _by_channel(name, "beta", actsWhitened, beta)
@@ -269,7 +325,16 @@ def normParamGradients(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of gamma and beta; PopLibs, too, makes nothing of `partialsType`."""
+    """Return the gradients of gamma and beta; PopLibs, too, makes nothing of `partialsType`.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[-1.0, -1.0], [1.0, 1.0]])
+    >>> gradients = trial.tensor([[1.0, 2.0], [3.0, 5.0]])
+    >>> trial.values(*poplin.normParamGradients(trial.graph, acts, gradients, trial.prog))
+    [[2.0, 3.0], [4.0, 7.0]]
+    """
     name = debug_name(debugContext, "Norm/deltas")
     _check_alike(name, actsWhitened, gradsIn)
     return _deltas(graph, actsWhitened, gradsIn, 1.0, prog, name)
@@ -293,7 +358,15 @@ def _deltas(
 def normGradients(
     graph: Graph, gradsIn: Tensor, gamma: Tensor, prog: Sequence, debugContext: str = ""
 ) -> Tensor:
-    """Return gradsIn * gamma, by channel: the gradient of the whitened activations."""
+    """Return gradsIn * gamma, by channel: the gradient of the whitened activations.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> gradients, gamma = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([10.0, 100.0])
+    >>> trial.values(poplin.normGradients(trial.graph, gradients, gamma, trial.prog))
+    [[10.0, 200.0], [30.0, 400.0]]
+    """
     name = debug_name(debugContext, "NormGrad")
     return popops.mul(graph, gradsIn, _by_channel(name, "gamma", gradsIn, gamma), prog, name)
 
@@ -312,6 +385,16 @@ def normStatisticsGradients(
 
     It is invStdDev * (gradsIn - mean of gradsIn - actsWhitened * mean of actsWhitened * gradsIn);
     PopLibs, too, makes nothing of `partialsType`.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[-1.0], [1.0], [1.0], [-1.0]])
+    >>> gradients = trial.tensor([[1.0], [0.0], [0.0], [-1.0]])
+    >>> factor = trial.tensor([2.0])
+    >>> back = poplin.normStatisticsGradients(trial.graph, acts, gradients, factor, trial.prog)
+    >>> trial.values(back)
+    [[2.0], [0.0], [0.0], [-2.0]]
     """
     name = debug_name(debugContext, "Norm/gradients")
     return _gradients(graph, actsWhitened, gradsIn, invStdDev, prog, None, name)
@@ -329,7 +412,17 @@ def distributedNormStatisticsGradients(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> Tensor:
-    """Return what `normStatisticsGradients` does, of samples on several replicas."""
+    """Return what `normStatisticsGradients` does, of samples on several replicas.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[-1.0], [1.0], [1.0], [-1.0]])
+    >>> gradients = trial.tensor([[1.0], [0.0], [0.0], [-1.0]])
+    >>> operands = acts, gradients, trial.tensor([2.0]), trial.prog
+    >>> trial.values(poplin.distributedNormStatisticsGradients(trial.graph, *operands, None, 4))
+    [[2.0], [0.0], [0.0], [-2.0]]
+    """
     name = debug_name(debugContext, "Norm/distributedGradients")
     shared = _shared(name, actsWhitened, normSize, reduceCallback)
     return _gradients(replicatedGraph, actsWhitened, gradsIn, invStdDev, prog, shared, name)

@@ -30,6 +30,12 @@ def createBiases(
     """Add a bias for each channel of activations, near them; raises poplibs_error.
 
     As in PopLibs the parameters of the convolution may be left out.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createBiases(trial.graph, trial.tensor([[[1.0, 2.0], [3.0, 4.0]]])).shape
+    (2,)
     """
     name = params if isinstance(params, str) else debugContext or "biases"
     _check(name, activations)
@@ -41,7 +47,16 @@ def createBiases(
 def addBias(
     graph: Graph, activations: Tensor, biases: Tensor, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Add the bias of its channel to each activation, in place; raises poplibs_error."""
+    """Add the bias of its channel to each activation, in place; raises poplibs_error.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> activations = trial.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> poplin.addBias(trial.graph, activations, trial.tensor([10.0, 20.0]), trial.prog)
+    >>> trial.values(activations)
+    [[[11.0, 12.0], [23.0, 24.0]]]
+    """
     name = debug_name(debugContext, "addBias")
     _check(name, activations)
     _check_biases(name, activations, biases)
@@ -59,7 +74,16 @@ def convolutionBiasUpdate(
     prog: Sequence,
     debugContext: str = "",
 ) -> None:
-    """Add `scale` times the sum of each channel's gradients to its bias; raises poplibs_error."""
+    """Add `scale` times the sum of each channel's gradients to its bias; raises poplibs_error.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> gradients, biases = trial.tensor([[[1.0, 2.0], [3.0, 4.0]]]), trial.tensor([10.0, 20.0])
+    >>> poplin.convolutionBiasUpdate(trial.graph, gradients, biases, -1.0, {}, trial.prog)
+    >>> trial.values(biases)
+    [7.0, 13.0]
+    """
     name = debug_name(debugContext, "BiasUpdate")
     _check(name, zDeltas)
     _check_biases(name, zDeltas, biases)

@@ -75,6 +75,15 @@ def convolution(
 
     With `transposeAndFlipWeights` the weights are those of the forward pass, [groups, inputs,
     outputs, *kernel], and their kernel is turned round. Gives [batch, channels, *field].
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, weights = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[[1.0, 10.0]]]])
+    >>> out = poplin.convolution(trial.graph, x, weights, params, False, trial.prog)
+    >>> trial.values(out)
+    [[[21.0, 32.0, 43.0]]]
     """
     name = debug_name(debugContext, "Conv_1")
     settings = settings_of(graph.target, CONVOLUTION, options, name)
@@ -320,6 +329,15 @@ def calculateWeightDeltas(
     """Return the gradient of the weights, [groups, outputs, inputs, *kernel].
 
     `params` are those of the forward pass.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, gradient = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[1.0, 0.0, 10.0]]])
+    >>> deltas = poplin.calculateWeightDeltas(trial.graph, gradient, x, params, trial.prog)
+    >>> trial.values(deltas)  # 1 + 30 and 2 + 40
+    [[[[31.0, 42.0]]]]
     """
     name = debug_name(debugContext, "Conv_1")
     settings = settings_of(graph.target, CONVOLUTION, options, name)
@@ -354,7 +372,18 @@ def convolutionWeightUpdate(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Add `scale` times the gradient of the weights to the weights; `params` are forward."""
+    """Add `scale` times the gradient of the weights to the weights; `params` are forward.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, gradient = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[1.0, 0.0, 10.0]]])
+    >>> weights = trial.tensor([[[[100.0, 100.0]]]])
+    >>> poplin.convolutionWeightUpdate(trial.graph, gradient, weights, x, params, -1.0, trial.prog)
+    >>> trial.values(weights)  # less 1 + 30 and 2 + 40
+    [[[[69.0, 58.0]]]]
+    """
     name = debug_name(debugContext, "Conv_1")
     deltas = calculateWeightDeltas(
         graph, zDeltas, activations, params, prog, debugContext, options, cache
@@ -370,7 +399,15 @@ def createInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add an input laid out and mapped as its plan wants it."""
+    """Add an input laid out and mapped as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> poplin.createInput(trial.graph, params).shape
+    (1, 2, 8, 8)
+    """
     label = name or "conv/input"
     return create_input(
         graph, params, settings_of(graph.target, CONVOLUTION, options, label), label
@@ -385,7 +422,15 @@ def createWeights(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add weights laid out and mapped as their plan wants them."""
+    """Add weights laid out and mapped as their plan wants them.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> poplin.createWeights(trial.graph, params).shape
+    (1, 4, 2, 3, 3)
+    """
     label = name or "conv/weights"
     return create_weights(
         graph, params, settings_of(graph.target, CONVOLUTION, options, label), label
@@ -403,6 +448,13 @@ def reportPlanInfo(*arguments: Any, **named: Any) -> str:
     """Return the plan of a convolution as text: `[stream,] graph, params, options, cache`.
 
     It is written to a stream that comes first.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> print(poplin.reportPlanInfo(trial.graph, params))
+    HMAC, groups of 1 x 1, partials float; 4 tiles: field0 2, kernel0 2; 895 cycles: ...
     """
     form: dict[str, object] = {"graph": NEEDED, "params": NEEDED, "options": None, "cache": None}
     if arguments and not isinstance(arguments[0], Graph):

@@ -38,35 +38,77 @@ def _perfect_cycles(graph: Graph, params: ConvParams) -> float:
 
 @library_call("POPLIN")
 def getFwdFlops(params: ConvParams) -> int:
-    """Count the operations of the forward pass."""
+    """Count the operations of the forward pass.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getFwdFlops(params)  # 3 outputs of 2 products and 2 sums
+    12
+    """
     return _flops(params)
 
 
 @library_call("POPLIN")
 def getBwdFlops(params: ConvParams) -> int:
-    """Count the operations of the backward pass."""
+    """Count the operations of the backward pass.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getBwdFlops(params)  # as the forward pass: 6 products and 6 sums
+    12
+    """
     return _flops(params)
 
 
 @library_call("POPLIN")
 def getWuFlops(params: ConvParams) -> int:
-    """Count the operations of the weight update."""
+    """Count the operations of the weight update.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getWuFlops(params)  # as the forward pass: 6 products and 6 sums
+    12
+    """
     return _flops(params)
 
 
 @library_call("POPLIN")
 def getFwdPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """Compute the cycles of the forward pass if all matrix units worked in all of them."""
+    """Compute the cycles of the forward pass if all matrix units worked in all of them.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 16, 16)
+    >>> poplin.getFwdPerfectCycleCount(trial.graph, params)  # 1,536 products, 8 a cycle
+    192.0
+    """
     return _perfect_cycles(graph, params)
 
 
 @library_call("POPLIN")
 def getBwdPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """Compute the cycles of the backward pass if all matrix units worked in all of them."""
+    """Compute the cycles of the backward pass if all matrix units worked in all of them.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 16, 16)
+    >>> poplin.getBwdPerfectCycleCount(trial.graph, params)  # 1,536 products, 8 a cycle
+    192.0
+    """
     return _perfect_cycles(graph, params)
 
 
 @library_call("POPLIN")
 def getWuPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """Compute the cycles of the weight update if all matrix units worked in all of them."""
+    """Compute the cycles of the weight update if all matrix units worked in all of them.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 16, 16)
+    >>> poplin.getWuPerfectCycleCount(trial.graph, params)  # 1,536 products, 8 a cycle
+    192.0
+    """
     return _perfect_cycles(graph, params)

@@ -19,20 +19,37 @@ Range = tuple[int, int]
 
 @library_call("POPLIN")
 def getDilatedSize(size: int, dilation: int) -> int:
-    """Return the size of a dimension after zeros are put between its elements."""
+    """Return the size of a dimension after zeros are put between its elements.
+
+    >>> from simulator import poplin
+    >>> poplin.getDilatedSize(3, 2)  # x 0 x 0 x
+    5
+    """
     return 1 + (size - 1) * dilation if size else 0
 
 
 @library_call("POPLIN")
 def getInputIndex(dim: int, outputIndex: int, kernelIndex: int, params: ConvParams) -> int:
-    """Return the input that an output takes with a kernel element; NONE where it is a zero."""
+    """Return the input that an output takes with a kernel element; NONE where it is a zero.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getInputIndex(0, 2, 1, params)  # out[2] = x[2] * w[0] + x[3] * w[1]
+    3
+    """
     number = int(_reads(params, dim)[outputIndex, kernelIndex])
     return NONE if number < 0 else number
 
 
 @library_call("POPLIN")
 def getKernelIndex(dim: int, outputIndex: int, inputIndex: int, params: ConvParams) -> int:
-    """Return the kernel element with which an output takes an input; NONE where it takes it not."""
+    """Return the kernel element with which an output takes an input; NONE where it takes it not.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getKernelIndex(0, 2, 3, params)  # out[2] = x[2] * w[0] + x[3] * w[1]
+    1
+    """
     taps = np.flatnonzero(_reads(params, dim)[outputIndex] == inputIndex)
     return int(taps[0]) if len(taps) else NONE
 
@@ -41,7 +58,13 @@ def getKernelIndex(dim: int, outputIndex: int, inputIndex: int, params: ConvPara
 def getOutputRangeForKernelIndex(
     dim: int, outputRange: Range, kernelIndex: int, params: ConvParams
 ) -> Range:
-    """Return the outputs of a range that take an input with a kernel element."""
+    """Return the outputs of a range that take an input with a kernel element.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getOutputRangeForKernelIndex(0, (0, 3), 1, params)
+    (0, 3)
+    """
     return _outputs(params, dim, outputRange, (kernelIndex, kernelIndex + 1), None)
 
 
@@ -49,7 +72,13 @@ def getOutputRangeForKernelIndex(
 def getOutputRangeForKernelRange(
     dim: int, outputRange: Range, kernelIndexRange: Range, params: ConvParams
 ) -> Range:
-    """Return the outputs of a range that take an input with some of these kernel elements."""
+    """Return the outputs of a range that take an input with some of these kernel elements.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getOutputRangeForKernelRange(0, (0, 3), (0, 2), params)
+    (0, 3)
+    """
     return _outputs(params, dim, outputRange, kernelIndexRange, None)
 
 
@@ -57,7 +86,13 @@ def getOutputRangeForKernelRange(
 def getOutputRangeForInputIndex(
     dim: int, outputRange: Range, inputIndex: int, params: ConvParams
 ) -> Range:
-    """Return the outputs of a range that take an input."""
+    """Return the outputs of a range that take an input.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getOutputRangeForInputIndex(0, (0, 3), 1, params)  # out[0] and out[1]
+    (0, 2)
+    """
     return _outputs(params, dim, outputRange, None, (inputIndex, inputIndex + 1))
 
 
@@ -65,7 +100,13 @@ def getOutputRangeForInputIndex(
 def getOutputRangeForInputRange(
     dim: int, outputRange: Range, inputRange: Range, params: ConvParams
 ) -> Range:
-    """Return the outputs of a range that take some of these inputs."""
+    """Return the outputs of a range that take some of these inputs.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getOutputRangeForInputRange(0, (0, 3), (2, 4), params)
+    (1, 3)
+    """
     return _outputs(params, dim, outputRange, None, inputRange)
 
 
@@ -76,7 +117,13 @@ def getInputRange(
     kernelIndex: Range | int | ConvParams,
     params: ConvParams | None = None,
 ) -> Range:
-    """Return the inputs that outputs take with kernel elements, with all where none are named."""
+    """Return the inputs that outputs take with kernel elements, with all where none are named.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getInputRange(0, (1, 3), (0, 2), params)  # out[1] and out[2] take x[1] to x[3]
+    (1, 4)
+    """
     if isinstance(kernelIndex, ConvParams):
         return getInputRange(dim, outputRange, (0, kernelIndex.kernelShape[dim]), kernelIndex)
     if params is None:
@@ -89,7 +136,13 @@ def getInputRange(
 def getKernelRange(
     dim: int, outputRange: Range | int, inputIndex: Range | int, params: ConvParams
 ) -> Range:
-    """Return the kernel elements with which outputs take inputs."""
+    """Return the kernel elements with which outputs take inputs.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> poplin.getKernelRange(0, (0, 3), (1, 3), params)
+    (0, 2)
+    """
     part, inputs = _reads(params, dim)[_slice(outputRange)], _slice(inputIndex)
     meet = (part >= inputs.start) & (part < inputs.stop)
     return _range(np.flatnonzero(meet.any(axis=0)))

@@ -89,13 +89,12 @@ def matMul(
 ) -> Tensor:
     """Multiply [m, k] by [k, n]; as in PopLibs the output's type may be left out.
 
-    >>> from simulator import poplar, poplin, poputil
-    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
-    >>> a, b = (graph.addVariable(poplar.FLOAT, [4, 4], name) for name in "ab")
-    >>> poputil.mapTensorLinearly(graph, a)
-    >>> poputil.mapTensorLinearly(graph, b)
-    >>> poplin.matMul(graph, a, b, poplar.program.Sequence()).shape
-    (4, 4)
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[1.0, 2.0], [3.0, 4.0]]), trial.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> trial.values(poplin.matMul(trial.graph, a, b, trial.prog))
+    [[3.0, 2.0], [7.0, 4.0]]
     """
     out_type, context, options = _sorted(outputType, debugContext, options)
     name = debug_name(context, "Conv_1")
@@ -116,7 +115,16 @@ def matMulGrouped(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply [g, m, k] by [g, k, n], group by group."""
+    """Multiply [g, m, k] by [g, k, n], group by group.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[[1.0, 2.0]], [[5.0, 6.0]]])
+    >>> b = trial.tensor([[[3.0], [4.0]], [[0.0], [1.0]]])
+    >>> trial.values(poplin.matMulGrouped(trial.graph, a, b, trial.prog))
+    [[[11.0]], [[6.0]]]
+    """
     out_type, context, options = _sorted(outputType, debugContext, options)
     return _product(graph, A, B, prog, out_type, debug_name(context, "Conv_1"), options)
 
@@ -185,7 +193,16 @@ def matMulWithOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Multiply [m, k] by [k, n] and write the product to a tensor."""
+    """Multiply [m, k] by [k, n] and write the product to a tensor.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b, out = map(trial.tensor, ([[1.0, 2.0]], [[3.0], [4.0]], [[0.0]]))
+    >>> poplin.matMulWithOutput(trial.graph, a, b, out, trial.prog)
+    >>> trial.values(out)
+    [[11.0]]
+    """
     product = matMul(graph, A, B, prog, out.dtype, debugContext, options, cache)
     _check_output(debugContext, out, product)
     prog.add(Copy(product, out, name=debug_name(debugContext, "Conv_1")))
@@ -203,7 +220,16 @@ def matMulAcc(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Add k times the product of [m, k] and [k, n] to C."""
+    """Add k times the product of [m, k] and [k, n] to C.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b, c = map(trial.tensor, ([[1.0, 2.0]], [[3.0], [4.0]], [[100.0]]))
+    >>> poplin.matMulAcc(trial.graph, c, 10.0, a, b, trial.prog)
+    >>> trial.values(c)
+    [[210.0]]
+    """
     product = matMul(graph, A, B, prog, None, debugContext, options, cache)
     _check_output(debugContext, C, product)
     scaledAddTo(graph, C, product, k, prog, debugContext)
@@ -221,7 +247,16 @@ def matMulGroupedAcc(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Add k times the products of [g, m, k] and [g, k, n] to C."""
+    """Add k times the products of [g, m, k] and [g, k, n] to C.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b, c = map(trial.tensor, ([[[1.0, 2.0]]], [[[3.0], [4.0]]], [[[100.0]]]))
+    >>> poplin.matMulGroupedAcc(trial.graph, c, 10.0, a, b, trial.prog)
+    >>> trial.values(c)
+    [[[210.0]]]
+    """
     product = matMulGrouped(graph, A, B, prog, None, debugContext, options, cache)
     _check_output(debugContext, C, product)
     scaledAddTo(graph, C, product, k, prog, debugContext)
@@ -245,7 +280,14 @@ def createMatMulInputLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the left operand of a product, laid out as its plan wants it."""
+    """Add the left operand of a product, laid out as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createMatMulInputLHS(trial.graph, poplar.FLOAT, poplar.FLOAT, [2, 3], [3, 4]).shape
+    (2, 3)
+    """
     shapes = [1, *aShape], [1, *bShape]
     arguments = (graph, inputType, outputType, *shapes, name, options, cache)
     return createMatMulGroupedInputLHS(*arguments).squeeze([0])
@@ -263,7 +305,14 @@ def createMatMulInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the right operand of a product, laid out as its plan wants it."""
+    """Add the right operand of a product, laid out as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createMatMulInputRHS(trial.graph, poplar.FLOAT, poplar.FLOAT, [2, 3], [3, 4]).shape
+    (3, 4)
+    """
     shapes = [1, *aShape], [1, *bShape]
     arguments = (graph, inputType, outputType, *shapes, name, options, cache)
     return createMatMulGroupedInputRHS(*arguments).squeeze([0])
@@ -281,7 +330,15 @@ def createMatMulGroupedInputLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the left operand of grouped products, laid out as its plan wants it."""
+    """Add the left operand of grouped products, laid out as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [5, 2, 3], [5, 3, 4]
+    >>> poplin.createMatMulGroupedInputLHS(trial.graph, poplar.FLOAT, poplar.FLOAT, *shapes).shape
+    (5, 2, 3)
+    """
     label = name or "matMul/lhs"
     params = _params(label, aShape, bShape, inputType, inputType, outputType)
     settings = settings_of(graph.target, MATMUL, options, label)
@@ -302,7 +359,15 @@ def createMatMulGroupedInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the right operand of grouped products, laid out as its plan wants it."""
+    """Add the right operand of grouped products, laid out as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [5, 2, 3], [5, 3, 4]
+    >>> poplin.createMatMulGroupedInputRHS(trial.graph, poplar.FLOAT, poplar.FLOAT, *shapes).shape
+    (5, 3, 4)
+    """
     types = (inputType, outputType)
     rhs = create_rows(graph, types, aShape, bShape, name or "matMul/rhs", options)
     return rhs.dimShuffle([0, 2, 1])
@@ -327,7 +392,14 @@ def matMulReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> str:
-    """Return the plan of a product as text."""
+    """Return the plan of a product as text.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> print(poplin.matMulReportPlan(trial.graph, poplar.FLOAT, poplar.FLOAT, [4, 4], [4, 4]))
+    HMAC swapped, groups of 4 x 1, partials float; 4 tiles: batch 4, outputs 1, inputs 1; ...
+    """
     return matMulGroupedReportPlan(
         graph, inputType, outputType, [1, *aShape], [1, *bShape], options, cache
     )
@@ -343,7 +415,16 @@ def matMulGroupedReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> str:
-    """Return the plan of grouped products as text."""
+    """Return the plan of grouped products as text.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [2, 4, 4], [2, 4, 4]
+    >>> plan = poplin.matMulGroupedReportPlan(trial.graph, poplar.FLOAT, poplar.FLOAT, *shapes)
+    >>> print(plan)
+    AMP swapped, groups of 8 x 16, partials float; 4 tiles: groups 2, batch 1, outputs 2, ...
+    """
     params = _params("matMul", aShape, bShape, inputType, inputType, outputType)
     settings = settings_of(graph.target, MATMUL, options, "matMul")
     return plan_of(graph.target, problem_of(params), settings).describe()
@@ -351,5 +432,12 @@ def matMulGroupedReportPlan(
 
 @library_call("POPLIN")
 def transposeGroupedMatrix(matrix: Tensor) -> Tensor:
-    """View [g, m, n] as [g, n, m]."""
+    """View [g, m, n] as [g, n, m].
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.transposeGroupedMatrix(trial.tensor([[[1.0, 2.0]]])).shape
+    (1, 2, 1)
+    """
     return matrix.dimShuffle([0, 2, 1])

@@ -55,7 +55,16 @@ def preplan(
     matmuls: Iterable[MatMulPlanParams],
     cache: PlanningCache | None = None,
 ) -> None:
-    """Plan convolutions and products; plans are kept for the whole process, with or without."""
+    """Plan convolutions and products; plans are kept for the whole process, with or without.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> product = poplin.MatMulParams(poplar.FLOAT, poplar.FLOAT, (2, 3), (3, 4))
+    >>> target = trial.graph.getTarget()
+    >>> poplin.preplan([(target, params, {})], [(target, product, {})])
+    """
     preplanConvolutions(convs, cache)
     preplanMatMuls(matmuls, cache)
 
@@ -64,7 +73,14 @@ def preplan(
 def preplanConvolutions(
     convs: Iterable[ConvPlanParams] | Graph, *rest: object, cache: PlanningCache | None = None
 ) -> None:
-    """Plan convolutions: of each its target, parameters and options, after a graph or without."""
+    """Plan convolutions: of each its target, parameters and options, after a graph or without.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> poplin.preplanConvolutions([(trial.graph.getTarget(), params, {})])
+    """
     plans = rest[0] if isinstance(convs, Graph) else convs
     for target, params, options in plans:  # type: ignore[attr-defined]
         flattened_plan(target, params, options, "preplanConvolutions")
@@ -72,7 +88,14 @@ def preplanConvolutions(
 
 @library_call("POPLIN")
 def preplanMatMuls(matmuls: Iterable[MatMulPlanParams], cache: PlanningCache | None = None) -> None:
-    """Plan products: of each its target, parameters and options."""
+    """Plan products: of each its target, parameters and options.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> product = poplin.MatMulParams(poplar.FLOAT, poplar.FLOAT, (2, 3), (3, 4))
+    >>> poplin.preplanMatMuls([(trial.graph.getTarget(), product, {})])
+    """
     for target, params, options in matmuls:
         settings = settings_of(target, MATMUL, options, "preplanMatMuls")
         plan_of(target, problem_of(params.convolution()), settings)
@@ -82,7 +105,15 @@ def preplanMatMuls(matmuls: Iterable[MatMulPlanParams], cache: PlanningCache | N
 def reportPlanEstimatedCosts(
     graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
 ) -> PlanCosts:
-    """Return what the planner expects of a convolution."""
+    """Return what the planner expects of a convolution.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> poplin.reportPlanEstimatedCosts(trial.graph, params)
+    PlanCosts(cycles=..., memory=...)
+    """
     plan = flattened_plan(graph.target, params, options, "reportPlanEstimatedCosts")
     return PlanCosts(plan.total_cycles, plan.temporary_bytes)
 
@@ -94,18 +125,40 @@ def reportWeightUpdatePlanInfo(
     fwdOptions: Options = None,
     cache: PlanningCache | None = None,
 ) -> str:
-    """Return the plan of the gradient of a convolution's weights as text."""
+    """Return the plan of the gradient of a convolution's weights as text.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> print(poplin.reportWeightUpdatePlanInfo(trial.graph, params))
+    kernel 0 as channels; AMP, groups of 8 x 16, partials float; 2 tiles: batch 2, inputs 1; ...
+    """
     update = getWeightUpdateParams(fwdParams)
     return reportPlanInfo(graph, update, {**(fwdOptions or {}), "pass": "TRAINING_WU"}, cache)
 
 
 @library_call("POPLIN")
 def convolutionValidateOptions(options: Options) -> None:
-    """Raise InvalidOptionError for an option that no convolution has."""
+    """Raise InvalidOptionError for an option that no convolution has.
+
+    >>> from simulator import poplin
+    >>> poplin.convolutionValidateOptions({"pass": "INFERENCE_FWD"})
+    >>> poplin.convolutionValidateOptions({"passes": "INFERENCE_FWD"})
+    Traceback (most recent call last):
+    simulator.graph.errors.InvalidOptionError: ...
+    """
     checked(CONVOLUTION, options or {}, "convolutionValidateOptions")
 
 
 @library_call("POPLIN")
 def matmulValidateOptions(options: Options) -> None:
-    """Raise InvalidOptionError for an option that no product has."""
+    """Raise InvalidOptionError for an option that no product has.
+
+    >>> from simulator import poplin
+    >>> poplin.matmulValidateOptions({"fullyConnectedPass": "INFERENCE_FWD"})
+    >>> poplin.matmulValidateOptions({"pass": "INFERENCE_FWD"})
+    Traceback (most recent call last):
+    simulator.graph.errors.InvalidOptionError: ...
+    """
     checked(MATMUL, options or {}, "matmulValidateOptions")

@@ -24,7 +24,16 @@ def weightsTransposeChansFlipXY(
     debugContext: str = "",
     options: Options = None,
 ) -> None:
-    """Copy [groups, a, b, *kernel] to [groups, b, a, *kernel], the kernel turned round."""
+    """Copy [groups, a, b, *kernel] to [groups, b, a, *kernel], the kernel turned round.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> weights, flipped = trial.tensor([[[[1.0, 2.0]]]]), trial.tensor([[[[0.0, 0.0]]]])
+    >>> poplin.weightsTransposeChansFlipXY(trial.graph, weights, flipped, trial.prog)
+    >>> trial.values(flipped)
+    [[[[2.0, 1.0]]]]
+    """
     flip_weights(graph, weightsIn, weightsOut, prog, debugContext, options)
 
 

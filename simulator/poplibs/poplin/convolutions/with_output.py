@@ -38,7 +38,15 @@ def createConvOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add an output of a convolution, spread over all tiles with its channels in groups."""
+    """Add an output of a convolution, spread over all tiles with its channels in groups.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [8, 8], [3, 3], 2, 4)
+    >>> poplin.createConvOutput(trial.graph, params).shape
+    (1, 4, 6, 6)
+    """
     name = debugContext or "conv/output"
     settings_of(graph.target, CONVOLUTION, options, name)
     return _spread(graph, params.output_shape(), params.outputChannelsPerConvGroup, 1, params, name)
@@ -67,7 +75,18 @@ def convolutionWithOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Convolve, as `convolution` does, and write the result to a tensor; raises poplibs_error."""
+    """Convolve, as `convolution` does, and write the result to a tensor; raises poplibs_error.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, weights = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[[1.0, 10.0]]]])
+    >>> out = poplin.createConvOutput(trial.graph, params)
+    >>> poplin.convolutionWithOutput(trial.graph, x, weights, out, params, False, trial.prog)
+    >>> trial.values(out)
+    [[[21.0, 32.0, 43.0]]]
+    """
     result = convolution(
         graph, input, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache
     )
@@ -92,7 +111,17 @@ def matMulGroupedWithOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Multiply [g, m, k] by [g, k, n] and write the products to a tensor; raises poplibs_error."""
+    """Multiply [g, m, k] by [g, k, n] and write the products to a tensor; raises poplibs_error.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[[1.0, 2.0]]]), trial.tensor([[[3.0], [4.0]]])
+    >>> out = trial.tensor([[[0.0]]])
+    >>> poplin.matMulGroupedWithOutput(trial.graph, a, b, out, trial.prog)
+    >>> trial.values(out)
+    [[[11.0]]]
+    """
     result = matMulGrouped(graph, A, B, prog, out.dtype, debugContext, options, cache)
     _keep(result, out, prog, debug_name(debugContext, "Conv_1"))
 
@@ -108,7 +137,14 @@ def createMatMulOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add an output of a product of [m, k] and [k, n], spread over all tiles."""
+    """Add an output of a product of [m, k] and [k, n], spread over all tiles.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createMatMulOutput(trial.graph, poplar.FLOAT, poplar.FLOAT, [2, 3], [3, 4]).shape
+    (2, 4)
+    """
     shapes = [1, *aShape], [1, *bShape]
     arguments = (graph, inputType, outputType, *shapes, debugContext, options, cache)
     return createMatMulGroupedOutput(*arguments).squeeze([0])
@@ -125,7 +161,15 @@ def createMatMulGroupedOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add an output of products of [g, m, k] and [g, k, n], spread over all tiles."""
+    """Add an output of products of [g, m, k] and [g, k, n], spread over all tiles.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [5, 2, 3], [5, 3, 4]
+    >>> poplin.createMatMulGroupedOutput(trial.graph, poplar.FLOAT, poplar.FLOAT, *shapes).shape
+    (5, 2, 4)
+    """
     name = debugContext or "matMul/output"
     settings_of(graph.target, MATMUL, options, name)
     groups, rows, inner = aShape
@@ -144,7 +188,16 @@ def preArrangeMatMulInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Copy [k, n] to a tensor that lies as a product of [m, k] wants it."""
+    """Copy [k, n] to a tensor that lies as a product of [m, k] wants it.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> b = trial.tensor([[3.0], [4.0]])
+    >>> arranged = poplin.preArrangeMatMulInputRHS(trial.graph, [8, 2], b, trial.prog)
+    >>> trial.values(arranged)
+    [[3.0], [4.0]]
+    """
     name = debug_name(debugContext, "PreArrangeMatMulInputRHS")
     types = (B.dtype, outputType or B.dtype)
     out = createMatMulInputRHS(graph, *types, aShape, B.shape, name, options, cache)
@@ -163,7 +216,16 @@ def preArrangeMatMulGroupedInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Copy [g, k, n] to a tensor that lies as products of [g, m, k] want it."""
+    """Copy [g, k, n] to a tensor that lies as products of [g, m, k] want it.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> b = trial.tensor([[[3.0], [4.0]]])
+    >>> arranged = poplin.preArrangeMatMulGroupedInputRHS(trial.graph, [1, 8, 2], b, trial.prog)
+    >>> trial.values(arranged)
+    [[[3.0], [4.0]]]
+    """
     name = debug_name(debugContext, "PreArrangeMatMulGroupedInputRHS")
     types = (B.dtype, outputType or B.dtype)
     out = createMatMulGroupedInputRHS(graph, *types, aShape, B.shape, name, options, cache)

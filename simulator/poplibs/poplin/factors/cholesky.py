@@ -55,7 +55,14 @@ def createCholeskyInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add matrices [..., n, n] in blocks, those below the diagonal on tiles of their own."""
+    """Add matrices [..., n, n] in blocks, those below the diagonal on tiles of their own.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplin.createCholeskyInput(trial.graph, poplar.FLOAT, [2, 8, 8], True).shape
+    (2, 8, 8)
+    """
     name = debug_name(debugContext, "cholesky")
     sizes = checked_shape(shape, name)
     check_square(sizes, name)
@@ -214,6 +221,14 @@ def choleskyInPlace(
 
     `lower`: L with L L^T = A is in the lower triangle, else U with U^T U = A in the upper one; the
     other triangle becomes zero. Only one triangle of A is read.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[4.0, 2.0], [2.0, 2.0]])
+    >>> poplin.choleskyInPlace(trial.graph, a, True, trial.prog)
+    >>> trial.values(a)
+    [[2.0, 0.0], [1.0, 1.0]]
     """
     name = debug_name(debugContext, "cholesky")
     check_square(a.shape, name)
@@ -240,12 +255,12 @@ def cholesky(
 ) -> Tensor:
     """Return a triangular factor of each of symmetric positive definite matrices [..., n, n].
 
-    >>> from simulator import poplar, poplin, poputil
-    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
-    >>> a = graph.addVariable(poplar.FLOAT, [2, 4, 4], "a")
-    >>> poputil.mapTensorLinearly(graph, a)
-    >>> poplin.cholesky(graph, a, True, poplar.program.Sequence()).shape
-    (2, 4, 4)
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[4.0, 2.0], [2.0, 2.0]])
+    >>> trial.values(poplin.cholesky(trial.graph, a, True, trial.prog))
+    [[2.0, 0.0], [1.0, 1.0]]
     """
     out = createCholeskyInput(graph, a.dtype, a.shape, lower, debugContext, options, cache)
     prog.add(Copy(a, out))

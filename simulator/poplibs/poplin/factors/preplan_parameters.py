@@ -25,7 +25,13 @@ Products = list[tuple[MatMulParams, OptionFlags]]
 def getCholeskyMatMulPrePlanParameters(
     type: Type, shape: Sequence[int], lower: bool, options: Options = None
 ) -> Products:
-    """List the products of `cholesky`: of what is below each block, and of what is behind it."""
+    """List the products of `cholesky`: of what is below each block, and of what is behind it.
+
+    >>> from simulator import poplar, poplin
+    >>> products = poplin.getCholeskyMatMulPrePlanParameters(poplar.FLOAT, [16, 16], True)
+    >>> [(product.aShape, product.bShape) for product, _ in products]
+    [((1, 8, 8), (1, 8, 8))]
+    """
     name = "getCholeskyMatMulPrePlanParameters"
     sizes = checked_shape(shape, name)
     check_square(sizes, name)
@@ -50,7 +56,14 @@ def getTriangularSolveMatMulPrePlanParameters(
     lower: bool,
     options: Options = None,
 ) -> Products:
-    """List the products of `triangularSolve`: of halves, down to a block, and of a block's rows."""
+    """List the products of `triangularSolve`: of halves, down to a block, and of a block's rows.
+
+    >>> from simulator import poplar, poplin
+    >>> types, shapes = (poplar.FLOAT, poplar.FLOAT), ([128, 128], [128, 1])
+    >>> products = poplin.getTriangularSolveMatMulPrePlanParameters(*types, *shapes, True, True)
+    >>> [(product.aShape, product.bShape) for product, _ in products]
+    [((1, 64, 64), (1, 64, 1))]
+    """
     name = "getTriangularSolveMatMulPrePlanParameters"
     sizes = checked_shape(aShape, name)
     check_square(sizes, name)

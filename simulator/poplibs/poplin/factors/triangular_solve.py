@@ -57,7 +57,16 @@ def createTriangularSolveInputLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the triangular matrices of systems, which lie block by block."""
+    """Add the triangular matrices of systems, which lie block by block.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [4, 4], [4, 2]
+    >>> types = poplar.FLOAT, poplar.FLOAT
+    >>> poplin.createTriangularSolveInputLHS(trial.graph, *types, *shapes, True).shape
+    (4, 4)
+    """
     name = debug_name(debugContext, "triangularSolve")
     a, _ = _checked(name, aShape, bShape, leftSide)
     size, _ = block_size_of(options, BLOCK, name)
@@ -77,7 +86,16 @@ def createTriangularSolveInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the right sides of systems, spread in order, each column together."""
+    """Add the right sides of systems, spread in order, each column together.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> shapes = [4, 4], [4, 2]
+    >>> types = poplar.FLOAT, poplar.FLOAT
+    >>> poplin.createTriangularSolveInputRHS(trial.graph, *types, *shapes, True).shape
+    (4, 2)
+    """
     name = debug_name(debugContext, "triangularSolve")
     _, b = _checked(name, aShape, bShape, leftSide)
     groups, rows, columns = prod(b[:-2]), *b[-2:]
@@ -123,7 +141,15 @@ def triangularMask(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Return a triangle of matrices [..., n, n], zeros beside it, ones on a `unitDiagonal`."""
+    """Return a triangle of matrices [..., n, n], zeros beside it, ones on a `unitDiagonal`.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[2.0, 7.0], [1.0, 3.0]])
+    >>> trial.values(poplin.triangularMask(trial.graph, a, True, True, trial.prog))
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
     name = debug_name(debugContext, "triangularMask")
     check_square(a.shape, name)
     with graph.debug_scope(name, "poplin"):
@@ -302,13 +328,12 @@ def triangularSolve(
 
     Only one triangle of A is read, on a `unitDiagonal` as if it had ones there.
 
-    >>> from simulator import poplar, poplin, poputil
-    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
-    >>> a, b = (graph.addVariable(poplar.FLOAT, [4, n], "t") for n in (4, 1))
-    >>> for tensor in (a, b):
-    ...     poputil.mapTensorLinearly(graph, tensor)
-    >>> poplin.triangularSolve(graph, a, b, True, True, False, poplar.program.Sequence()).shape
-    (4, 1)
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[2.0, 0.0], [1.0, 1.0]]), trial.tensor([[4.0], [5.0]])
+    >>> trial.values(poplin.triangularSolve(trial.graph, a, b, True, True, False, trial.prog))
+    [[2.0], [3.0]]
     """
     name = debug_name(debugContext, "triangularSolve")
     _checked(name, a.shape, b.shape, leftSide)

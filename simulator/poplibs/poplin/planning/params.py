@@ -238,6 +238,12 @@ def getGradientParams(params: ConvParams) -> ConvParams:
 
     What the forward pass skips by its stride is zeros between the gradients; its padding becomes
     truncation of the result and the other way round.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> back = poplin.getGradientParams(params)
+    >>> back.inputFieldShape, back.getOutputFieldShape()
+    ((3,), (4,))
     """
     fwd_in, fwd_kernel, fwd_out = _transforms(params, "getGradientParams")
     dims = range(params.getNumFieldDims())
@@ -285,6 +291,12 @@ def getWeightUpdateParams(params: ConvParams) -> ConvParams:
     """Return the convolution of the activations with the output's gradient: the weights' gradient.
 
     Its batch are the input channels, its input channels the batch; the gradient is its kernel.
+
+    >>> from simulator import poplar, poplin
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> update = poplin.getWeightUpdateParams(params)
+    >>> update.kernelShape, update.getOutputFieldShape()
+    ((3,), (2,))
     """
     fwd_in, fwd_kernel, fwd_out = _transforms(params, "getWeightUpdateParams")
     dims = range(params.getNumFieldDims())
