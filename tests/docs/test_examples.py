@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,7 @@ IN_FULL = (
     "simulator.model_runtime",
     "simulator.popef",
     "simulator.poplibs.poplin",
+    "simulator.poplibs.popnn",
     "simulator.poplibs.popops",
 )
 FIRST = (
@@ -71,16 +73,22 @@ def test_the_examples_of_a_module_give_what_they_show(
     assert outcome.failed == 0
 
 
-# The functions of operators are made of a table, and their examples with them.
-OPERATORS = sorted(name for name, item in vars(operators).items() if not name.startswith("_")
-                   and isinstance(item, types.FunctionType))  # fmt: skip
+# The functions of operators and non-linearities are made of a table, and their examples with them.
+OF_TABLES = [
+    pytest.param(item, id=name)
+    for module in (operators, nonlinearity_functions)
+    for name, item in sorted(vars(module).items())
+    if isinstance(item, types.FunctionType) and ">>>" in (inspect.getdoc(item) or "")
+]
 
 
-@pytest.mark.parametrize("name", OPERATORS)
-def test_the_example_of_an_operator_gives_what_it_shows(name: str) -> None:
-    text = inspect.getdoc(getattr(operators, name)) or ""
+@pytest.mark.parametrize("function", OF_TABLES)
+def test_the_example_of_a_function_of_a_table_gives_what_it_shows(
+    function: types.FunctionType,
+) -> None:
+    text = inspect.getdoc(function) or ""
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    runner.run(doctest.DocTestParser().get_doctest(text, {}, name, None, None))
+    runner.run(doctest.DocTestParser().get_doctest(text, {}, function.__name__, None, None))
     assert (runner.tries > 0, runner.failures) == (True, 0)
 
 

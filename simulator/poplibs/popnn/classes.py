@@ -33,25 +33,57 @@ Pair = tuple[Tensor, Tensor]
 
 @library_call("POPNN")
 def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return the index of the largest element of each row, the first of equals."""
+    """Return the index of the largest element of each row, the first of equals.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> trial.values(popnn.argMax(trial.graph, rows, trial.prog))
+    [1, 0]
+    """
     return _best(graph, input, prog, debugContext, largest=True)[1]
 
 
 @library_call("POPNN")
 def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return the index of the smallest element of each row, the first of equals."""
+    """Return the index of the smallest element of each row, the first of equals.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> trial.values(popnn.argMin(trial.graph, rows, trial.prog))
+    [0, 2]
+    """
     return _best(graph, input, prog, debugContext, largest=False)[1]
 
 
 @library_call("POPNN")
 def maxAndArgMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Pair:
-    """Return the largest element of each row, and its index."""
+    """Return the largest element of each row, and its index.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> trial.values(*popnn.maxAndArgMax(trial.graph, rows, trial.prog))
+    [[5.0, 7.0], [1, 0]]
+    """
     return _with_values(graph, input, prog, debugContext, largest=True)
 
 
 @library_call("POPNN")
 def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Pair:
-    """Return the smallest element of each row, and its index."""
+    """Return the smallest element of each row, and its index.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> trial.values(*popnn.minAndArgMin(trial.graph, rows, trial.prog))
+    [[1.0, 0.0], [0, 2]]
+    """
     return _with_values(graph, input, prog, debugContext, largest=False)
 
 
@@ -61,6 +93,13 @@ def topK(graph: Graph, input: Tensor, *arguments: Any, **named: Any) -> Pair | T
 
     With `sort` the largest come first. As in PopLibs the indices may be written to a tensor of
     [rows, K] that stands before K; the elements alone are given then, [rows, K].
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> trial.values(*popnn.topK(trial.graph, rows, 2, True, trial.prog))
+    [[[[5.0, 3.0]], [[7.0, 2.0]]], [[[1, 2]], [[0, 1]]]]
     """
     form: dict[str, object] = {
         "K": NEEDED,
@@ -94,6 +133,15 @@ def calcAccuracy(
 
     Expected is a label a row, or the one-hot rows of the labels. A label MASKED_LABEL_CODE is never
     right.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.tensor([[1.0, 5.0, 3.0], [7.0, 2.0, 0.0]])
+    >>> labels, right = (trial.tensor(x, poplar.UNSIGNED_INT) for x in ([1, 2], [0]))
+    >>> trial.prog.add(popnn.calcAccuracy(trial.graph, rows, labels, right))
+    >>> trial.values(right)  # the first is right
+    [1]
     """
     name = debug_name(debugContext, "Accuracy")
     if numCorrect.numElements() != 1 or numCorrect.dtype != UNSIGNED_INT:

@@ -120,6 +120,16 @@ def calcLoss(
     -expected * log(output). The outputs may be multiplied by `modelOutputScaling` (SOFTMAX_SCALED),
     then the deltas are multiplied by deltasScale / modelOutputScaling. A label MASKED_LABEL_CODE
     adds nothing to a cross entropy. To `numCorrect` the right answers are added.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> outputs, expected = trial.tensor([[1.0, 2.0]]), trial.tensor([[0.0, 5.0]])
+    >>> loss, deltas = trial.tensor([0.0]), trial.tensor([[0.0, 0.0]])
+    >>> kind = popnn.LossType.SUM_SQUARED_LOSS
+    >>> trial.prog.add(popnn.calcLoss(trial.graph, outputs, expected, loss, deltas, kind))
+    >>> trial.values(loss, deltas)  # (1 + 9) / 2, and outputs less what is expected
+    [[5.0], [[1.0, -3.0]]]
     """
     kind, context, tensors = _sorted(arguments, named)
     name = debug_name(context, f"Loss{kind.value}")

@@ -45,6 +45,10 @@ def getNonLinearityScaling(nonLinearityType: NonLinearityType) -> float:
     """Return the factor of the outputs: 62,000 for SOFTMAX_SCALED, else 1.
 
     PopLibs gives it by a reference argument, `nonLinearityScaling`.
+
+    >>> from simulator import popnn
+    >>> popnn.getNonLinearityScaling(popnn.NonLinearityType.RELU)
+    1.0
     """
     return SCALING if nonLinearityType is NonLinearityType.SOFTMAX_SCALED else 1.0
 
@@ -57,7 +61,15 @@ def nonLinearity(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Return the non-linearity of every element."""
+    """Return the non-linearity of every element.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([-1.0, 2.0])
+    >>> trial.values(popnn.nonLinearity(trial.graph, popnn.NonLinearityType.RELU, a, trial.prog))
+    [0.0, 2.0]
+    """
     name = debug_name(debugContext, "Nonlinearity")
     kind = _checked(name, nonLinearityType, t)
     with graph.debug_scope(name, "popnn"):
@@ -87,6 +99,14 @@ def nonLinearityInPlace(
     """Replace every element by its non-linearity.
 
     A compute set may stand in the place of the program, except for those of several steps.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([-1.0, 2.0])
+    >>> popnn.nonLinearityInPlace(trial.graph, popnn.NonLinearityType.RELU, a, trial.prog)
+    >>> trial.values(a)
+    [0.0, 2.0]
     """
     name = debug_name(debugContext, "Nonlinearity")
     kind = _checked(name, nonLinearityType, t)
@@ -120,6 +140,15 @@ def nonLinearityInputGradient(
 
     `act` is the output of the non-linearity; of GELU, GELU_ERF, SWISH and HARD_SIGMOID its input. A
     compute set may stand in the place of the program, except for those of several steps.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> out, gradient = trial.tensor([0.0, 2.0]), trial.tensor([10.0, 20.0])
+    >>> kind = popnn.NonLinearityType.RELU
+    >>> back = popnn.nonLinearityInputGradient(trial.graph, kind, out, gradient, trial.prog)
+    >>> trial.values(back)
+    [0.0, 20.0]
     """
     name = debug_name(debugContext, "NonLinearityGrad")
     kind = _checked(name, nonLinearityType, act)

@@ -49,13 +49,29 @@ def softmax(
 
 @library_call("POPNN")
 def logSoftmax(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return the logarithm of the stable softmax of each row of the last dimension."""
+    """Return the logarithm of the stable softmax of each row of the last dimension.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popnn.logSoftmax(trial.graph, trial.tensor([[9.0, 9.0]]), trial.prog))
+    [[-0.6931..., -0.6931...]]
+    """
     return _log_softmax(graph, t, prog, debugContext, in_place=False)
 
 
 @library_call("POPNN")
 def logSoftmaxInPlace(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> None:
-    """Replace each row by the logarithm of its stable softmax."""
+    """Replace each row by the logarithm of its stable softmax.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[9.0, 9.0]])
+    >>> popnn.logSoftmaxInPlace(trial.graph, a, trial.prog)
+    >>> trial.values(a)
+    [[-0.6931..., -0.6931...]]
+    """
     _log_softmax(graph, t, prog, debugContext, in_place=True)
 
 

@@ -25,6 +25,14 @@ def spatialSoftMax2D(
 
     The softmax is over all fields together; fields are divided by a temperature before, which is
     returned too.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> field = trial.tensor([[[0.0, 0.0, 0.0], [0.0, 0.0, 30.0]]])  # largest below on the right
+    >>> places, temperature = popnn.spatialSoftMax2D(trial.graph, trial.prog, field, 1.0)
+    >>> trial.values(places)
+    [[1.0, 1.0]]
     """
     name, dtype = debug_name(debugContext, "SpatialSoftMax2D"), fields.dtype
     if fields.rank() != 3:
