@@ -11,8 +11,8 @@
   ]);
   const DRAWN_BY = ["report", "node", "ipu", "tile"]; // what the window `seen` of a graph belongs to
 
-  /** Set keys of the address (null drops one); `replace` leaves no entry in the history. */
-  function go(changes, replace) {
+  /** The search of the address once keys of it are set (null drops one). */
+  function searchAfter(changes) {
     const search = new URLSearchParams(window.location.search);
     if (DRAWN_BY.some((key) => key in changes)) search.delete("seen");
     for (const [key, value] of Object.entries(window.tilescope.withObject(changes))) {
@@ -20,7 +20,12 @@
       else search.set(key, String(value));
     }
     const text = search.toString().replace(/%2C/g, ",");
-    const next = text ? "?" + text : "";
+    return text ? "?" + text : "";
+  }
+
+  /** Set keys of the address; `replace` leaves no entry in the history. */
+  function go(changes, replace) {
+    const next = searchAfter(changes);
     if (next === window.location.search) return;
     const link = window.location.pathname + next;
     if (replace) window.history.replaceState(null, "", link);
@@ -121,7 +126,7 @@
     return [theme, theme];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { countRuns, fileName, go, read, onArrival, onReturn });
+  window.tilescope = Object.assign(window.tilescope || {}, { countRuns, fileName, go, read, searchAfter, onArrival, onReturn });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
     remember,

@@ -1,5 +1,6 @@
-// What a panel shows is asked for as soon as the address is new, and shown as it comes. A callback of Dash takes the
-// browser as long again as showing the answer. It goes that way only where a panel has parts that Dash has to know.
+// What a panel shows is asked for as soon as the address is new, or where a click is expected, and shown as it comes.
+// A callback of Dash takes the browser as long again as showing the answer. It goes that way only where a panel has
+// parts that Dash has to know.
 (function () {
   "use strict";
 
@@ -8,6 +9,8 @@
   const request = window.fetch;
   const shown = new Map(); // by panel: the view that it shows without Dash, and what Dash knows instead
   const answers = new Map(); // that Dash takes over, by what was asked
+  let ahead = new Map(); // to what a click would ask, where one is expected
+  let due = false; // whether one of these is under way
 
   /** What Dash asks when a view is new: its callback has one input and one output (`fill` in dashboard/view.py). */
   function questionOf(panel, view) {
@@ -35,11 +38,36 @@
     return own && own.dash === dash ? own.view : dash;
   }
 
+  function ask(body) {
+    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    return request(CALLBACKS, { method: "POST", credentials: "same-origin", headers, body });
+  }
+
+  /** Read an answer to its end, as one that nobody takes keeps its connection otherwise. */
+  async function whole(answer) {
+    const response = await answer;
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(response.statusText);
+    return new Response(text, { headers: response.headers });
+  }
+
+  /** Ask what panels would show of views; only what is asked last is kept, and nothing is while answers are due. */
+  async function askAhead(views) {
+    if (due) return;
+    const bodies = views.map((each) => questionOf(...each));
+    ahead = new Map(bodies.map((body) => [body, ahead.get(body) || whole(ask(body))]));
+    due = true;
+    const asked = [...ahead];
+    const all = await Promise.allSettled(asked.map(([, answer]) => answer));
+    due = false;
+    all.forEach(({ value }, n) => value || ahead.delete(asked[n][0])); // a click asks again
+  }
+
   /** Ask what a panel shows of a view, and show it; `of` are the properties of the panel, `dash` the view of Dash. */
   function showView(panel, view, of, dash) {
     const body = questionOf(panel, view);
-    const headers = { "Content-Type": "application/json", Accept: "application/json" };
-    const answer = request(CALLBACKS, { method: "POST", credentials: "same-origin", headers, body });
+    const answer = ahead.get(body) || ask(body);
+    ahead.delete(body); // an answer is read once
     if (isFollowed(panel) || hasParts(of.children)) {
       handOver(body, answer);
       return tellDash(panel, view);
@@ -82,5 +110,5 @@
     return answer || request(...asked);
   };
 
-  Object.assign(window.tilescope, { showView, viewNow });
+  Object.assign(window.tilescope, { askAhead, showView, viewNow });
 })();

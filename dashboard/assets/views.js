@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { go, read, onArrival, onReturn, shownBy } = window.tilescope;
+  const { go, read, searchAfter, onArrival, onReturn, shownBy } = window.tilescope;
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
   /** Which page of which reports the address asks for: what the router follows. */
@@ -120,7 +120,7 @@
   // What is on the page by what it is; Dash tells when more of it comes. A new address goes from here
   // to what follows it: by a callback of Dash for each kind that takes some times as long.
 
-  const VALUE = { view: "data", choice: "value", switch: "checked", box: "value" };
+  const VALUE = { choice: "value", switch: "checked", box: "value" };
   const known = { view: [], choice: [], switch: [], box: [] };
 
   /** A part of the page as it is now, or null when it is gone. */
@@ -142,27 +142,35 @@
     return type === "Div" && props;
   }
 
+  /** The views to which an address is new: what each shows then, and what Dash knows of it. */
+  function newViews(pathname, asked, theme, shown) {
+    const inner = innerPanels().map(({ dataset }) => ({ view: dataset.inner }));
+    return [...known.view, ...inner].flatMap((id) => {
+      const properties = isHere(id, pathname) && propertiesOf(id);
+      if (!properties) return [];
+      const { data: dash } = properties;
+      const now = window.tilescope.viewNow(id.view, dash);
+      const next = viewOf(now, pathname, asked, theme, shown);
+      return same(next, now) ? [] : [{ id, next, dash, panel: panelOf(id.view) }];
+    });
+  }
+
+  const isHere = (id, pathname) => !id.page || id.page === pathname; // not of a page that is kept
+
   /** Tell views and controls what the address says, where that is new. */
   function tell(pathname, asked, theme, shown) {
-    const inner = innerPanels().map(({ dataset }) => ({ view: dataset.inner }));
-    const panels = [];
-    const changes = [];
-    for (const [kind, ids] of Object.entries(known)) {
-      for (const id of kind === "view" ? [...ids, ...inner] : ids) {
-        if (id.page && id.page !== pathname) continue; // of a page that is kept
+    const views = newViews(pathname, asked, theme, shown);
+    const panels = views.filter(({ panel }) => panel); // the server has to do while the rest is told
+    panels.forEach(({ id, next, panel, dash }) => window.tilescope.showView(id.view, next, panel, dash));
+    for (const { id, next, panel } of views) if (!panel) window.dash_clientside.set_props(id, { data: next });
+    for (const kind of ["choice", "switch", "box"]) {
+      for (const id of known[kind].filter((each) => isHere(each, pathname))) {
         const properties = propertiesOf(id);
         if (!properties) continue;
-        const dash = properties[VALUE[kind]];
-        const now = kind === "view" ? window.tilescope.viewNow(id.view, dash) : dash;
-        const next = kind === "view" ? viewOf(now, pathname, asked, theme, shown) : shownBy[kind](id);
-        if (same(next, now)) continue;
-        const panel = kind === "view" && panelOf(id.view);
-        if (panel) panels.push([id.view, next, panel, dash]);
-        else changes.push([id, { [VALUE[kind]]: next }]);
+        const next = shownBy[kind](id);
+        if (!same(next, properties[VALUE[kind]])) window.dash_clientside.set_props(id, { [VALUE[kind]]: next });
       }
     }
-    panels.forEach((each) => window.tilescope.showView(...each)); // the server has to do while the rest is told
-    changes.forEach(([id, change]) => window.dash_clientside.set_props(id, change));
     askAgain();
   }
 
@@ -240,13 +248,46 @@
   /** Of which report of two the objects of a curve are, as dashboard/drawer.py reads it. */
   const sideOf = (point) => (point.data && point.data.meta === "after" ? "after:" : "");
 
-  function picked(plot, key, number, add) {
-    if (number === undefined || number === null) return;
+  /** The changes of the address by which a number is chosen, or null. */
+  function choiceOf(key, number, add) {
+    if (number === undefined || number === null) return null;
     const text = String(number);
-    if (isKind(key)) return go({ object: key === ":" ? text : key + text });
+    if (isKind(key)) return { object: key === ":" ? text : key + text };
     const now = (read(key) || "").split(",").filter(Boolean);
-    if (!add) return go({ [key]: text });
-    go({ [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") });
+    if (!add) return { [key]: text };
+    return { [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") };
+  }
+
+  function picked(plot, key, number, add) {
+    const changes = choiceOf(key, number, add);
+    if (changes) go(changes);
+  }
+
+  /** The changes of the address that a click on a point of a plot makes, or null. */
+  function choiceAt(plot, key, event) {
+    const point = nearest(plot, event);
+    const of = isKind(key) && key !== ":" ? sideOf(point) + key : key;
+    return choiceOf(of, numberAt(plot, point, key), event.event && event.event.shiftKey);
+  }
+
+  // Where the pointer rests over a point, a click on it is expected: what its panels show is asked for.
+
+  const REST = 100; // milliseconds
+  let resting = null;
+
+  function expectClick(plot, key, event) {
+    clearTimeout(resting);
+    resting = setTimeout(() => {
+      const changes = choiceAt(plot, key, event);
+      if (changes) askAhead(changes);
+    }, REST);
+  }
+
+  function askAhead(changes) {
+    const { pathname } = window.location;
+    const asked = new URLSearchParams(searchAfter(changes));
+    const views = newViews(pathname, asked, dataOf("theme"), dataOf("shown")).filter(({ panel }) => panel);
+    window.tilescope.askAhead(views.map(({ id, next }) => [id.view, next]));
   }
 
   function dragged(plot, key, range, add) {
@@ -351,10 +392,11 @@
     const key = place.dataset.picks;
     const acts = {
       plotly_click: (event) => {
-        const point = nearest(plot, event);
-        const of = isKind(key) && key !== ":" ? sideOf(point) + key : key;
-        picked(plot, of, numberAt(plot, point, key), event.event && event.event.shiftKey);
+        const changes = choiceAt(plot, key, event);
+        if (changes) go(changes);
       },
+      plotly_hover: (event) => expectClick(plot, key, event),
+      plotly_unhover: () => clearTimeout(resting),
       plotly_selected: (event) => {
         if (isKind(key) || !event || !event.range || !event.range.x) return;
         dragged(plot, key, event.range.x, shift);

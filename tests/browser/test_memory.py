@@ -59,6 +59,46 @@ def test_words_beside_the_pointer_stay_when_its_tile_is_chosen(open_page: Opener
     expect(page.locator("#memory-plot .hoverlayer [data-drawn=once]")).to_have_count(1)
 
 
+def is_about(request: Any, tile: int) -> bool:
+    """Return whether a request asks what the Memory page says of a tile, or the drawer."""
+    text = request.post_data or ""
+    return f"tile={tile}" in text and ("memory-details.c" in text or '"drawer.c' in text)
+
+
+def test_a_click_shows_what_was_asked_for_while_the_pointer_rested(open_page: Opener) -> None:
+    page = open_page("/memory")
+    asked: list[Any] = []
+    page.on("request", lambda request: asked.append(request) if is_about(request, 4) else None)
+    with page.expect_response(lambda response: is_about(response.request, 4)):
+        hover(page, at(page.locator(PLOT).first, 0.45), HOVERED)
+    assert len(settled(page) and asked) == 2
+    page.mouse.down()
+    page.mouse.up()
+    heading(page, "Tile 4")
+    expect(page.locator(".drawer .subject")).to_have_text("Tile 4")
+    assert len(settled(page) and asked) == 2
+
+
+def test_a_click_asks_again_what_had_no_answer_while_the_pointer_rested(open_page: Opener) -> None:
+    page = open_page("/memory")
+    empty: list[Any] = []
+
+    def answer(route: Any) -> None:
+        if is_about(route.request, 4) and len(empty) < 2:
+            empty.append(route)
+            return route.fulfill(status=204)
+        return route.continue_()
+
+    page.route("**/_dash-update-component*", answer)
+    hover(page, at(page.locator(PLOT).first, 0.45), HOVERED)
+    page.wait_for_timeout(300)
+    assert len(empty) == 2
+    page.mouse.down()
+    page.mouse.up()
+    heading(page, "Tile 4")
+    expect(page.locator(".drawer .subject")).to_have_text("Tile 4")
+
+
 def test_an_answer_that_is_late_does_not_take_the_place_of_a_later_one(open_page: Opener) -> None:
     page = open_page("/memory")
     heading(page, "All tiles")
