@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import gcd
+from operator import mul
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,6 +43,7 @@ from simulator.poplibs.poplin.planning.transforms import Transform, transforms_o
 SLIC_CHANNELS, MAX_SLIC_STRIDE = (1, 2, 4), 2
 AS_IT_IS = Transform()
 VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
+MAX_ROWS = 1 << 16  # that are priced at once; their columns stay in a processor's cache
 LEAST_LIMIT = 256  # part of a tile's memory that is doubled where nothing is allowed
 DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
@@ -258,51 +261,58 @@ def _solve(
     least_tiles: int = 0,
     form: Transform = AS_IT_IS,
 ) -> Plan | None:
-    """Let popsolver choose the parts of each dimension of a slice, within a limit of bytes.
+    """Choose the parts of each dimension of a slice, within a limit of bytes: the cheapest.
 
-    On fewer than `least_tiles` no plan can be cheap enough.
+    On fewer than `least_tiles` no plan can be cheap enough. Of those that cost the same, those of
+    fewer bytes are chosen, then those of fewer parts of the first dimensions.
     """
     problem = slice_of(full_problem, split, method)
-    model = popsolver.Model()
-    steps = [ceil_div(*of) for of in zip(problem.sizes(), method.grains(problem), strict=True)]
-    parts, largest, used = [], [], model.addConstant(1)
     trained = settings.purpose.startswith(TRAINING)
     every_count = _part_counts(full_problem, problem, method, split, settings.tiles, trained)
-    for name, size, candidates in zip(problem.names(), steps, every_count, strict=True):
-        if not candidates:
-            return None
-        count = model.addVariable(1, candidates[-1], name, among=candidates)
-        used = model.product([used, count])
-        model.lessOrEqual(used, settings.tiles)
-        parts.append(count)
-        largest.append(model.ceildiv(size, count))
-    model.lessOrEqual(least_tiles, used)
-    dims = len(problem.axes)
-    cuts = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
+    ways = _ways_to_cut([*every_count], least_tiles, settings.tiles)
     price = _Price(target, full_problem, problem, method, settings, split, form)
-    inputs = [*largest, *cuts]
-    tile_bytes = model.call(inputs, price.bytes, "bytes")
-    model.lessOrEqual(tile_bytes, limit)  # what does not fit is priced no further
-    cost = model.call(inputs, price.cycles, "cycles")
-    solution = model.minimize([cost, tile_bytes])
-    if not solution.validSolution():
+    best: tuple[int, int, int] | None = None  # cycles, bytes and row
+    for begin in range(0, len(ways[0]), MAX_ROWS):
+        chunk = [counts[begin : begin + MAX_ROWS] for counts in ways]
+        rows, cycles, tile_bytes = price.within(limit, chunk)
+        if len(rows):
+            cheap = np.flatnonzero(cycles == cycles.min())
+            first = cheap[tile_bytes[cheap].argmin()]
+            cheapest = int(cycles[first]), int(tile_bytes[first]), begin + int(rows[first])
+            best = min(best or cheapest, cheapest)
+    if best is None:
         return None
-    chosen = [np.array([solution[variable]]) for variable in inputs]
-    by_slice, once = (_numbers(stages) for stages in price.stages(chosen, settings.tiles))
+    least_cycles, its_bytes, row = best
+    chosen = [counts[row : row + 1] for counts in ways]
+    stages = price.stages(price.parts(chosen), settings.tiles)
+    by_slice, once = (_numbers(of) for of in stages)
     plan = Plan(
         problem,
         method,
-        tuple(solution[count] for count in parts),
+        tuple(int(count[0]) for count in chosen),
         by_slice,
-        solution[tile_bytes],
+        its_bytes,
         allowed_bytes(target, settings),
         serial=split,
         once=once,
         whole=full_problem,
         workers=target.workers,
     )
-    plan = _in_rows(target, plan, settings.tiles, solution[cost])
+    plan = _in_rows(target, plan, settings.tiles, least_cycles)
     return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
+
+
+def _ways_to_cut(every_count: list[list[int]], least: int, most: int) -> list[IntArray]:
+    """Return the parts of each dimension, of each way that has from `least` to `most` in all."""
+    ways: list[IntArray] = []
+    used = np.ones(1, dtype=np.int64)
+    for counts in every_count:
+        number = np.array(counts, dtype=np.int64)
+        together = used[:, None] * number
+        row, place = np.nonzero(together <= most)
+        used, ways = together[row, place], [*(way[row] for way in ways), number[place]]
+    enough = used >= least
+    return ways if enough.all() else [way[enough] for way in ways]
 
 
 def _part_counts(
@@ -334,9 +344,12 @@ def _numbers(stages: dict[str, IntArray]) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(np.ravel(value)[0])) for name, value in stages.items())
 
 
+_Parts: TypeAlias = tuple[Part, Split, SerialCost]
+
+
 @dataclass(frozen=True)
 class _Price:
-    """What parts of a slice take, from arrays of their steps in each dimension and their cuts."""
+    """What the largest part of a slice takes, for many ways to cut it at once."""
 
     target: Target
     full_problem: Problem
@@ -346,25 +359,40 @@ class _Price:
     split: SerialSplit
     form: Transform = AS_IT_IS
 
-    def _parts(self, arrays: list[IntArray]) -> tuple[Part, Split, SerialCost]:
-        *blocks, sums, outputs, positions = arrays
-        part, cut = _part(self.problem, self.method, blocks), Split(sums, outputs, positions)
-        used = sums * outputs * positions * ceil_div(self.problem.groups, part.groups)
-        share = ceil_div(part.groups * part.outputs * part.positions, sums)
+    def parts(self, counts: list[IntArray]) -> _Parts:
+        """Return the largest part and the cuts of each way, and what its slices take."""
+        problem, method, dims = self.problem, self.method, len(self.problem.axes)
+        steps = [ceil_div(*of) for of in zip(problem.sizes(), method.grains(problem), strict=True)]
+        part = _part(problem, method, [*map(ceil_div, steps, counts)])
+        sums, positions = reduce(mul, counts[3 + dims :]), reduce(mul, counts[1 : 2 + dims])
+        cut = Split(sums, counts[2 + dims], positions)
+        used = cut.sums * cut.outputs * cut.positions * ceil_div(problem.groups, part.groups)
+        share = ceil_div(part.groups * part.outputs * part.positions, cut.sums)
         of_layer = self.settings.purpose.startswith(LAYER)
         serial = serial_cost(
-            self.target, self.full_problem, self.method, self.split, used, share, of_layer=of_layer
+            self.target, self.full_problem, method, self.split, used, share, of_layer=of_layer
         )
         return part, cut, serial
 
+    def within(self, limit: int, counts: list[IntArray]) -> tuple[IntArray, IntArray, IntArray]:
+        """Return which ways fit into a limit of bytes, and the cycles and bytes of each."""
+        parts = self.parts(counts)
+        taken = self.bytes(parts)
+        rows = np.flatnonzero(taken <= limit)
+        if not len(rows):
+            return rows, rows, rows
+        if len(rows) < len(taken):  # what does not fit is priced no further
+            taken, parts = taken[rows], self.parts([count[rows] for count in counts])
+        return rows, self.cycles(parts), taken
+
     def stages(
-        self, arrays: list[IntArray], tiles: int = 0
+        self, parts: _Parts, tiles: int = 0
     ) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
         """Return the cycles by stage of each slice, and of what is done once.
 
         As in PopLibs, each slice pays for the rearranging of whole operands.
         """
-        part, cut, serial = self._parts(arrays)
+        part, cut, serial = parts
         target, problem, method = self.target, self.problem, self.method
         trained = self.settings.purpose.startswith(TRAINING)
         shares = _shares_of_outputs(problem) if trained else _shares_of_taps(problem)
@@ -382,15 +410,15 @@ class _Price:
         )
         return {"transform": rearranged, **stages, **serial.by_slice}, serial.once
 
-    def cycles(self, arrays: list[IntArray]) -> IntArray:
+    def cycles(self, parts: _Parts) -> IntArray:
         """Add up all slices."""
-        by_slice, once = self.stages(arrays)
+        by_slice, once = self.stages(parts)
         total: IntArray = self.split.count * np.add.reduce([*by_slice.values()])
         return total + np.add.reduce([*once.values()]) if once else total
 
-    def bytes(self, arrays: list[IntArray]) -> IntArray:
+    def bytes(self, parts: _Parts) -> IntArray:
         """Return the temporary bytes of a tile."""
-        part, cut, serial = self._parts(arrays)
+        part, cut, serial = parts
         return serial.bytes + held_bytes(self.target, self.problem, self.method, part, cut)
 
 
