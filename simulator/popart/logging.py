@@ -133,5 +133,9 @@ def _set(module: str, level: str) -> None:
 
 
 def getLogger(module: str = ALL) -> Logger:
-    """Return the logger of a module, "popart" for all of them."""
+    """Return the logger of a module, "popart" for all of them.
+
+    >>> from simulator import popart
+    >>> popart.getLogger("session").setLevel("WARN")
+    """
     return Logger(module)

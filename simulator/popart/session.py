@@ -81,6 +81,20 @@ class InferenceSession(Weights, Generators, Reports, Files):
     same imported, which is the session's from then on. Raises popart_exception for a model that
     cannot be run, before anything is compiled.
     Its report goes to the folder `name` (`inference`, `training`) below autoReport.directory.
+
+    >>> import numpy as np
+    >>> from simulator import popart
+    >>> builder = popart.Builder()
+    >>> x = builder.addInputTensor("FLOAT", [2])
+    >>> y = builder.aiOnnx.relu([x])
+    >>> builder.addOutputTensor(y)
+    >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+    >>> session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+    >>> session.prepareDevice()
+    >>> anchors = session.initAnchorArrays()
+    >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, anchors))
+    >>> anchors[y].tolist()
+    [0.0, 2.0]
     """
 
     training, default_name = False, "inference"

@@ -32,7 +32,12 @@ def _versions() -> Iterator[tuple[str, str, int]]:
 
 
 def getSupportedOperations(includeInternal: bool) -> list[OperatorIdentifier]:
-    """Return the operators that can be run; the internal ones are gradients, too."""
+    """Return the operators that can be run; the internal ones are gradients, too.
+
+    >>> from simulator import popart
+    >>> {"Relu", "Conv"} <= {operation.type for operation in popart.getSupportedOperations(False)}
+    True
+    """
     identifiers = {(*key, version) for key, row in OPERATORS.items() for version in row.versions}
     identifiers |= {
         (*key, version) for key, composite in COMPOSITES.items() for version in composite.versions
@@ -44,7 +49,12 @@ def getSupportedOperations(includeInternal: bool) -> list[OperatorIdentifier]:
 
 
 def getUnsupportedOperations(opset: int) -> list[OperatorIdentifier]:
-    """Return the operators of an operator set of ONNX that cannot be run."""
+    """Return the operators of an operator set of ONNX that cannot be run.
+
+    >>> from simulator import popart
+    >>> "Relu" in {operation.type for operation in popart.getUnsupportedOperations(11)}
+    False
+    """
     runnable = {(one.type, one.version) for one in getSupportedOperations(False)}
     newest = {
         name: onnx.defs.get_schema(name, opset, "").since_version

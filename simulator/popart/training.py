@@ -46,6 +46,28 @@ class TrainingSession(InferenceSession):
     TrainingSession(fnModel, dataFlow, loss, optimizer, deviceInfo, inputShapeInfo, userOptions). A
     loss is the name of a scalar, or losses=[NllLoss(...)] are added to the model. Weights that are
     `fixed` stay as they are.
+
+    >>> import numpy as np
+    >>> from simulator import popart
+    >>> builder = popart.Builder()
+    >>> x = builder.addInputTensor("FLOAT", [1, 2])
+    >>> w = builder.addInitializedInputTensor(np.float32([[3.0], [4.0]]))
+    >>> y = builder.aiOnnx.matmul([x, w])
+    >>> loss = builder.aiGraphcore.l1loss([y], 1.0)
+    >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+    >>> flow, step = popart.DataFlow(1, [loss]), popart.ConstSGD(0.5)
+    >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+    >>> session.prepareDevice()
+    >>> session.weightsFromHost()
+    >>> anchors = session.initAnchorArrays()
+    >>> session.run(popart.PyStepIO({x: np.float32([[1.0, 2.0]])}, anchors))
+    >>> float(anchors[loss])  # |1 * 3 + 2 * 4|
+    11.0
+    >>> session.weightsToHost()
+    >>> weights = {w: np.zeros([2, 1], np.float32)}
+    >>> session.readWeights(popart.PyWeightsIO(weights))
+    >>> weights[w].tolist()  # less 0.5 times x
+    [[2.5], [3.0]]
     """
 
     training, default_name = True, "training"

@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from simulator.popart.model_builder.builder import Builder
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
 
@@ -22,18 +23,28 @@ IN_FULL = (
     "pva",
     "pvti",
     "simulator.model_runtime",
+    "simulator.popart",
     "simulator.popef",
     "simulator.poplibs.poplin",
     "simulator.poplibs.popnn",
     "simulator.poplibs.popops",
 )
+# The methods of a builder that PopART has: in its spelling.
+METHODS = [
+    f"simulator.popart:Builder.{name}"
+    for name, item in vars(Builder).items()
+    if isinstance(item, types.FunctionType) and not name.islower()
+]
 FIRST = (
+    "simulator.popart:Builder",
     "pva:Report.sql",
     "pvti:Graph",
     "pvti:HeatmapDouble",
     "pvti:Tracepoint",
     "simulator.model_runtime:ModelRunner",
-    "simulator.popart:Builder",
+    "simulator.popart:InferenceSession",
+    "simulator.popart:TrainingSession",
+    *METHODS,
     "simulator.popdist:getInstanceIndex",
     "simulator.poplar:DeviceManager",
     "simulator.poplar:Engine",

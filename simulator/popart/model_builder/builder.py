@@ -116,12 +116,28 @@ class Builder(Notes):
             self._nodes |= dict.fromkeys(node.output, node)
 
     def createSubgraphBuilder(self) -> Builder:
-        """Return the builder of a branch, which can read the tensors of this one."""
+        """Return the builder of a branch, which can read the tensors of this one.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> branch = builder.createSubgraphBuilder()
+        >>> branch.addOutputTensor(branch.aiOnnx.neg([x]))
+        >>> len(branch.getOutputTensorIds())
+        1
+        """
         self._children.append(Builder(parent=self))
         return self._children[-1]
 
     def setGraphName(self, name: str) -> None:
-        """Name the graph."""
+        """Name the graph.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> builder.setGraphName("mine")
+        >>> builder.graph_proto.name
+        'mine'
+        """
         self._graph.name = name
 
     # Tensors
@@ -137,6 +153,12 @@ class Builder(Notes):
         """Add an input that comes with every batch; give its name.
 
         After its type and shape, InputSettings may say by which tiles it comes, and when.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> builder.getTensorShape(x)
+        [2, 2]
         """
         arguments = [shape, debugPrefix, debugContext]
         settings = next((one for one in arguments if isinstance(one, InputSettings)), settings)
@@ -154,7 +176,14 @@ class Builder(Notes):
         return name
 
     def addUntypedInputTensor(self, debugPrefix: str = "", debugContext: str = "") -> str:
-        """Add an input of a graph within, whose type its caller gives; give its name."""
+        """Add an input of a graph within, whose type its caller gives; give its name.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> body = builder.createSubgraphBuilder()
+        >>> body.addUntypedInputTensor("x")
+        'x'
+        """
         if self._parent is None:
             raise popart_exception(
                 "Can not add untyped tensors to the top-level graph. addInputTensor gives a type"
@@ -165,7 +194,17 @@ class Builder(Notes):
         return name
 
     def addInputTensorFromParentGraph(self, tensorId: str) -> None:
-        """Take a tensor of the graph around a branch, which can be read as it is."""
+        """Take a tensor of the graph around a branch, which can be read as it is.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> branch = builder.createSubgraphBuilder()
+        >>> branch.addInputTensorFromParentGraph(x)
+        >>> branch.addOutputTensor(branch.aiOnnx.neg([x]))
+        >>> branch.graph_proto.node[0].input == [x]
+        True
+        """
         self._known(tensorId, "addInputTensorFromParentGraph")
 
     def addInitializedInputTensor(
@@ -179,6 +218,13 @@ class Builder(Notes):
 
         What follows is the name, and which replicas share it: then it has the weights of all groups
         along a first axis.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> w = builder.addInitializedInputTensor(np.float32([1.0, 2.0]), "w")
+        >>> builder.isInitializer(w)
+        True
         """
         array = np.asarray(values)
         array_type(array, "addInitializedInputTensor")
@@ -192,45 +238,127 @@ class Builder(Notes):
         return name
 
     def embedReplicationFactor(self, replicationFactor: int) -> None:
-        """Take the number of replicas, by which the shape of what groups share is known here."""
+        """Take the number of replicas, by which the shape of what groups share is known here.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> builder.embedReplicationFactor(2)
+        """
         self._replicas = int(replicationFactor)
 
     def addOutputTensor(self, name: str) -> None:
-        """Make a tensor an output of the model."""
+        """Make a tensor an output of the model.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> builder.getOutputTensorIds() == [y]
+        True
+        """
         self._known(name, "addOutputTensor")
         if name not in self.getOutputTensorIds():
             self._graph.output.append(helper.make_value_info(name, onnx.TypeProto()))
 
     def getInputTensorIds(self) -> list[str]:
-        """Name inputs and weights, in the order in which they were added."""
+        """Name inputs and weights, in the order in which they were added.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> w = builder.addInitializedInputTensor(np.float32([1.0, 2.0]), "w")
+        >>> x = builder.addInputTensor("FLOAT", [2], "x")
+        >>> builder.getInputTensorIds() == [w, x]
+        True
+        """
         return list(self._inputs)
 
     def getOutputTensorIds(self) -> list[str]:
+        """Name the outputs.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> builder.addOutputTensor(builder.aiOnnx.relu([x]))
+        >>> len(builder.getOutputTensorIds())
+        1
+        """
         return [value.name for value in self._graph.output]
 
     def getTrainableTensorIds(self) -> list[str]:
-        """Name the weights."""
+        """Name the weights.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> w = builder.addInitializedInputTensor(np.float32([1.0, 2.0]), "w")
+        >>> builder.getTrainableTensorIds() == [w]
+        True
+        """
         return [tensor.name for tensor in self._graph.initializer]
 
     def getValueTensorIds(self) -> list[str]:
-        """Name what nodes make, and the outputs."""
+        """Name what nodes make, and the outputs.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> builder.getValueTensorIds() == [y]
+        True
+        """
         return [name for node in self._graph.node for name in node.output]
 
     def saveInitializersExternally(self, ids: Iterable[str], filename: str) -> None:
-        """Move the values of weights to a file, which the model then names."""
+        """Move the values of weights to a file, which the model then names.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> w = builder.addInitializedInputTensor(np.float32([1.0, 2.0]), "w")
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "weights.bin"
+        >>> builder.saveInitializersExternally([w], str(path))
+        >>> path.stat().st_size
+        8
+        """
         caller = "saveInitializersExternally"
         save_externally(self._graph.initializer, ids, str(filename), caller)
 
     def isInitializer(self, id: str) -> bool:
-        """Return whether a tensor is a weight."""
+        """Return whether a tensor is a weight.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> builder.isInitializer(x)
+        False
+        """
         return id in self.getTrainableTensorIds()
 
     def getTensorShape(self, id: str) -> list[int]:
-        """Return the shape of a tensor; raises popart_exception where it cannot be known."""
+        """Return the shape of a tensor; raises popart_exception where it cannot be known.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> builder.getTensorShape(builder.aiOnnx.concat([x, x], 0))
+        [4, 2]
+        """
         return self._info(id, "getTensorShape").shape()
 
     def getTensorDtypeString(self, id: str) -> str:
-        """Return the type of a tensor in NumPy's words: float32."""
+        """Return the type of a tensor in NumPy's words: float32.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> builder.getTensorDtypeString(x)
+        'float32'
+        """
         return self._info(id, "getTensorDtypeString").data_type_lcase()
 
     def _info(self, name: str, caller: str) -> TensorInfo:
@@ -336,7 +464,15 @@ class Builder(Notes):
         numOutputs: int = 1,
         name: str = "",
     ) -> list[str]:
-        """Add a node of any operator; give the names of its outputs."""
+        """Add a node of any operator; give the names of its outputs.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> outputs = builder.customOp("Cube", 1, "com.mine", [x], numOutputs=2)
+        >>> len(outputs)
+        2
+        """
         self._opsets[domain] = max(opVersion, self._opsets.get(domain, 0))
         signature = Signature(opName, tuple(attributes or ()), numOutputs)
         outputs = self.add(domain, signature, inputs, attributes or {}, name, numOutputs)
@@ -345,14 +481,31 @@ class Builder(Notes):
     def reshape_const(
         self, aiOnnx: Domain, args: Sequence[str], shape: Iterable[int], debugContext: str = ""
     ) -> str | list[str]:
-        """Add a reshape to sizes that are known."""
+        """Add a reshape to sizes that are known.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> y = builder.reshape_const(builder.aiOnnx, [x], [4])
+        >>> builder.getTensorShape(y)
+        [4]
+        """
         sizes = aiOnnx.constant(np.array(list(shape), dtype=np.int64), f"{debugContext}_const")
         output: str | list[str] = aiOnnx.reshape([args[0], sizes], debugContext=debugContext)
         return output
 
     # The model
     def getModelProto(self) -> bytes:
-        """Return the model as a serialised ModelProto."""
+        """Return the model as a serialised ModelProto.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> import onnx
+        >>> builder.addOutputTensor(builder.aiOnnx.relu([x]))
+        >>> onnx.load_from_string(builder.getModelProto()).graph.node[0].op_type
+        'Relu'
+        """
         opsets = [
             helper.make_opsetid("" if domain == ONNX else domain, version)
             for domain, version in self._opsets.items()
@@ -361,7 +514,19 @@ class Builder(Notes):
         return bytes(model.SerializeToString())
 
     def saveModelProto(self, path: str) -> None:
-        """Write the model to a file."""
+        """Write the model to a file.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 2])
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> builder.addOutputTensor(builder.aiOnnx.relu([x]))
+        >>> path = Path(tempfile.mkdtemp()) / "model.onnx"
+        >>> builder.saveModelProto(path)
+        >>> path.exists()
+        True
+        """
         with open(path, "wb") as file:
             file.write(self.getModelProto())
 

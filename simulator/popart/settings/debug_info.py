@@ -49,6 +49,15 @@ def initializePoplarDebugInfo(filename: str | Path, format: str = "json") -> Non
     """Begin a file of debug contexts; raises popart_exception for another format.
 
     A file that is there is replaced if it has debug contexts, and refused otherwise.
+
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from simulator import popart
+    >>> path = Path(tempfile.mkdtemp()) / "debug.json"
+    >>> popart.initializePoplarDebugInfo(path)
+    >>> popart.closePoplarDebugInfo()
+    >>> path.exists()
+    True
     """
     if format not in FORMATS:
         raise popart_exception(f"initializePoplarDebugInfo: format {format!r}; json is needed")
@@ -70,7 +79,17 @@ def _is_ours(path: Path) -> bool:
 
 
 def closePoplarDebugInfo() -> None:
-    """Write the file that was begun, if there is one; raises popart_exception."""
+    """Write the file that was begun, if there is one; raises popart_exception.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from simulator import popart
+    >>> path = Path(tempfile.mkdtemp()) / "debug.json"
+    >>> popart.initializePoplarDebugInfo(path)
+    >>> popart.closePoplarDebugInfo()
+    >>> path.exists()
+    True
+    """
     file, _STATE.file = _STATE.file, None
     if file is None:
         return

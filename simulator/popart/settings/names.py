@@ -114,85 +114,170 @@ class ScatterReduction(Choice):
 
 
 def reservedGradientPrefix() -> str:
-    """Return what the names of gradients begin with."""
+    """Return what the names of gradients begin with.
+
+    >>> from simulator import popart
+    >>> popart.reservedGradientPrefix()
+    'Gradient___'
+    """
     return "Gradient___"
 
 
 def reservedDefaultScaledLearningRate0Prefix() -> str:
-    """Return what the name of the scaled learning rate of all weights begins with."""
+    """Return what the name of the scaled learning rate of all weights begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedDefaultScaledLearningRate0Prefix()
+    'scaledLearningRate0___default___'
+    """
     return "scaledLearningRate0___default___"
 
 
 def reservedDefaultWeightDecayScaleFactor0Prefix() -> str:
-    """Return what the name of the factor of decay of all weights begins with."""
+    """Return what the name of the factor of decay of all weights begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedDefaultWeightDecayScaleFactor0Prefix()
+    'weightDecayScaleFactor0___default___'
+    """
     return "weightDecayScaleFactor0___default___"
 
 
 def reservedAcclPrefix() -> str:
-    """Return what the name of the velocity that SGD keeps begins with."""
+    """Return what the name of the velocity that SGD keeps begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedAcclPrefix()
+    'Accl___'
+    """
     return "Accl___"
 
 
 def reservedAccl1Prefix() -> str:
-    """Return what the name of the first tensor that an optimiser keeps begins with."""
+    """Return what the name of the first tensor that an optimiser keeps begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedAccl1Prefix()
+    'Accl1___'
+    """
     return "Accl1___"
 
 
 def reservedAccl2Prefix() -> str:
-    """Return what the name of the second tensor that an optimiser keeps begins with."""
+    """Return what the name of the second tensor that an optimiser keeps begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedAccl2Prefix()
+    'Accl2___'
+    """
     return "Accl2___"
 
 
 def reservedAccl3Prefix() -> str:
-    """Return what the name of the third tensor that an optimiser keeps begins with."""
+    """Return what the name of the third tensor that an optimiser keeps begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedAccl3Prefix()
+    'Accl3___'
+    """
     return "Accl3___"
 
 
 def reservedAcclToReducePrefix() -> str:
-    """Return what the name of a velocity begins with that replicas add up."""
+    """Return what the name of a velocity begins with that replicas add up.
+
+    >>> from simulator import popart
+    >>> popart.reservedAcclToReducePrefix()
+    'AcclIntoReduce___'
+    """
     return "AcclIntoReduce___"
 
 
 def reservedAcclToUpdatePrefix() -> str:
-    """Return what the name of a velocity begins with that changes a weight."""
+    """Return what the name of a velocity begins with that changes a weight.
+
+    >>> from simulator import popart
+    >>> popart.reservedAcclToUpdatePrefix()
+    'AcclIntoUpdate___'
+    """
     return "AcclIntoUpdate___"
 
 
 def reservedAcclFinalOutPrefix() -> str:
-    """Return what the name of a velocity begins with that the next step adds to."""
+    """Return what the name of a velocity begins with that the next step adds to.
+
+    >>> from simulator import popart
+    >>> popart.reservedAcclFinalOutPrefix()
+    'AcclOutOfAcclUpdate___'
+    """
     return "AcclOutOfAcclUpdate___"
 
 
 def reservedStepPrefix() -> str:
-    """Return what the name of the count of steps begins with."""
+    """Return what the name of the count of steps begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedStepPrefix()
+    'Step___'
+    """
     return "Step___"
 
 
 def reservedAccumPrefix() -> str:
-    """Return what the name of the sum of gradients of micro-batches begins with."""
+    """Return what the name of the sum of gradients of micro-batches begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedAccumPrefix()
+    'Accum___'
+    """
     return "Accum___"
 
 
 def reservedRestoredPrefix() -> str:
-    """Return what the name of an activation that was taken from a stash begins with."""
+    """Return what the name of an activation that was taken from a stash begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedRestoredPrefix()
+    'Restored___'
+    """
     return "Restored___"
 
 
 def reservedStashedPrefix() -> str:
-    """Return what the name of an activation in a stash begins with."""
+    """Return what the name of an activation in a stash begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedStashedPrefix()
+    'Stashed___'
+    """
     return "Stashed___"
 
 
 def reservedUpdatedVarPrefix() -> str:
-    """Return what the name of a weight that has been changed begins with."""
+    """Return what the name of a weight that has been changed begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedUpdatedVarPrefix()
+    'UpdatedVar___'
+    """
     return "UpdatedVar___"
 
 
 def reservedRemoteArgPrefix() -> str:
-    """Return what the name of the place of a tensor in a remote buffer begins with."""
+    """Return what the name of the place of a tensor in a remote buffer begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedRemoteArgPrefix()
+    'RemoteArg___'
+    """
     return "RemoteArg___"
 
 
 def reservedLossScalingPrefix() -> str:
-    """Return what the name of a scaling of losses begins with."""
+    """Return what the name of a scaling of losses begins with.
+
+    >>> from simulator import popart
+    >>> popart.reservedLossScalingPrefix()
+    'lossScaling_'
+    """
     return "lossScaling_"
