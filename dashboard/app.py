@@ -12,23 +12,12 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html,
 from dash.exceptions import PreventUpdate
 from flask import request
 
-from dashboard import (
-    access,
-    address,
-    components,
-    controls,
-    downloads,
-    drawer,
-    preferences,
-    scripts,
-    slots,
-    static_elements,
-    tables,
-    view,
-)
+from dashboard import address, controls, downloads, preferences, scripts, slots, tables, view
 from dashboard.address import Address, AddressError
-from dashboard.components import Element
 from dashboard.declared import page_at
+from dashboard.details import drawer
+from dashboard.elements import components, static_elements
+from dashboard.elements.components import Element
 from dashboard.pages import PAGES, broken_laws, documentation
 from dashboard.pages.documentation import help_link
 from dashboard.pages.headlines import counted as counted_words
@@ -36,12 +25,13 @@ from dashboard.pages.start import page as start
 from dashboard.pages.targets import target_words
 from dashboard.parts import Parts
 from dashboard.prefetch import Prefetcher, prefetcher_of
+from dashboard.requests import access
+from dashboard.requests.under_way import UnderWay
+from dashboard.requests.written import Written
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from dashboard.under_way import UnderWay
-from dashboard.written import Written
 from pva.analysis.execution.steady import counted, setup_runs
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError, PvaError

@@ -24,8 +24,8 @@ import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, State, html
 
 from dashboard.address import Address, ranges
-from dashboard.components import Element
 from dashboard.declared import hint
+from dashboard.elements.components import Element
 
 Choices = Sequence[tuple[str, str]]
 

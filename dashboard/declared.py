@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dashboard.components import Column
+from dashboard.elements.components import Column
 
 # What must be open for a page to have something to show.
 Subject = Literal[
@@ -40,7 +40,7 @@ class Declaration:
     tables: Sequence[Table] = ()  # whose columns the documentation explains
     laws: tuple[str, ...] = ()  # beginnings of the tables and arrays whose figures it shows
     # What is chosen on it by a key of the address, and how an object of it is called: by what the
-    # value begins with, as in {"node": {"v": "variable", "p": "program"}} (dashboard/objects.py).
+    # value begins with, as in {"node": {"v": "variable"}} (dashboard/details/objects.py).
     objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     docked: str = ""  # the one of these keys that opens the drawer by itself, without an object
     follows: bool = False  # its parts follow a file that grows; the page is not laid out anew

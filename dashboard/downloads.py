@@ -19,7 +19,7 @@ from flask import Flask, Response, request
 
 from dashboard import address
 from dashboard.address import Address
-from dashboard.components import EXPECTED, FAILED, Frame
+from dashboard.elements.components import EXPECTED, FAILED, Frame
 from dashboard.store import Store
 
 MakeFrame = Callable[[Store, Address], Frame]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.components import Frame
 from dashboard.downloads import csv
+from dashboard.elements.components import Frame
 from pva.analysis.host.events import events_in_window
 from pva.errors import NotFoundError, PvaError
 from pva.formats.traces import chrome_trace, perfetto_trace

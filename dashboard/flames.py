@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from dash import dcc, html
 
-from dashboard import address, components
+from dashboard import address
 from dashboard.address import Address
-from dashboard.components import OBJECT, Element
-from dashboard.objects import VARIABLE
+from dashboard.details.objects import VARIABLE
+from dashboard.elements import components
+from dashboard.elements.components import OBJECT, Element
 from pva import units
 from pva.array_types import Integers
 
@@ -38,7 +39,7 @@ class Flame:
     parent    [frame] -1 for the outermost
     total     [frame] with what is in it
     write     how a total is written
-    objects   [frame] the object that it is (dashboard/objects.py), "" for none; none known: empty
+    objects   [frame] the object that it is (details/objects.py), "" for none; none known: empty
     """
 
     paths: Sequence[str]

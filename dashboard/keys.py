@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dash import html
 
-from dashboard.components import Element
 from dashboard.declared import Declaration
+from dashboard.elements.components import Element
 
 # Keys and what they do, by where they work.
 SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {

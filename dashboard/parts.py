@@ -15,8 +15,9 @@ from dash import dcc
 from dash._utils import to_json
 from orjson import Fragment
 
-from dashboard import address, components, preferences
-from dashboard.components import Element
+from dashboard import address, preferences
+from dashboard.elements import components
+from dashboard.elements.components import Element
 from dashboard.store import Store
 from dashboard.view import Make, is_kept, seen_theme
 

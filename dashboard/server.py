@@ -13,10 +13,10 @@ from pathlib import Path
 import waitress
 
 from dashboard import warm_up
-from dashboard.access import TOKEN, is_loopback
 from dashboard.app import application
+from dashboard.requests.access import TOKEN, is_loopback
+from dashboard.requests.turns import dispatcher
 from dashboard.store import Store
-from dashboard.turns import dispatcher
 
 PORTS_TRIED = 100
 THREADS = 3

@@ -9,11 +9,12 @@ from typing import Protocol
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import address, keys, preferences, slots, static_elements
+from dashboard import address, keys, preferences, slots
 from dashboard.address import Address
-from dashboard.components import Element
 from dashboard.declared import Declaration, declared
-from dashboard.icons import PATHS, icon
+from dashboard.elements import static_elements
+from dashboard.elements.components import Element
+from dashboard.elements.icons import PATHS, icon
 from dashboard.store import Store
 from pva.errors import PvaError
 from pva.plot.theme import FONT, Theme

@@ -32,7 +32,7 @@ from flask import Flask, Response, request
 
 from dashboard import address, preferences, view
 from dashboard.address import Address
-from dashboard.components import (
+from dashboard.elements.components import (
     EXPECTED,
     FAILED,
     GRID,

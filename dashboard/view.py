@@ -19,7 +19,7 @@ itself, `figure.layout.meta = {"picks": [number at x = 0, at x = 1, ...]}` tells
 A plot inside a panel is drawn when the panel is: it takes the panel's address and theme as
 `inside=(chosen, theme)`, and the panel depends on its keys.
 
-What points of a plot with `objects` are (dashboard/objects.py) stands in `ids` of its traces; a
+What points of a plot with `objects` are (details/objects.py) stands in `ids` of its traces; a
 click opens the drawer.
 
 With `zooms` the window that a reader zooms to stands in the address as `range` (whole numbers, the
@@ -38,9 +38,10 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html,
 from dash.exceptions import PreventUpdate
 from werkzeug.exceptions import BadRequest
 
-from dashboard import address, components, preferences, static_elements
+from dashboard import address, preferences
 from dashboard.address import Address
-from dashboard.components import PICKED_BY_KEYS, PLOT_CONFIG, Element
+from dashboard.elements import components, static_elements
+from dashboard.elements.components import PICKED_BY_KEYS, PLOT_CONFIG, Element
 from dashboard.store import Store
 from pva.plot.theme import THEMES, Theme
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 
 from dash import Dash
 
-from dashboard import drawer
 from dashboard.address import Address
 from dashboard.app import show
+from dashboard.details import drawer
 from dashboard.pages import PAGES
 from dashboard.pages.memory import page as memory
 from dashboard.prefetch import LARGEST, Prefetcher, prefetcher_of

@@ -32,6 +32,6 @@ class Links:
     def finding(self, report: str, row: Mapping[str, object]) -> str:
         """Return the link to the view of a finding of `insights`."""
         from dashboard.address import write
-        from dashboard.finding_links import finding_address
+        from dashboard.details.finding_links import finding_address
 
         return self._base + write(finding_address(report, dict(row)))

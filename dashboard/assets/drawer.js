@@ -26,7 +26,7 @@
 
   const last = (text) => String(text ?? "").split(",").pop();
 
-  /** The object that the address chooses, as dashboard/objects.py reads it. */
+  /** The object that the address chooses, as dashboard/details/objects.py reads it. */
   function chosenObject() {
     const [object, variable] = KEYS.map((key) => window.tilescope.read(key));
     if (object || variable) return object || `variable:${last(variable)}`;

@@ -1,6 +1,6 @@
 // For the keyboard alone: Enter in tables, the focus where parts of the page are made again, menus
 // that close, and which panel belongs to a tab. Tab passes a table by in one step (GRID in
-// dashboard/components.py), as some have thousands of cells.
+// dashboard/elements/components.py), as some have thousands of cells.
 (function () {
   "use strict";
 

@@ -1,4 +1,4 @@
-// Which part of a plot is shown (dashboard/overview.py): the strip above it, and the magnification.
+// Which part of a plot is shown (dashboard/elements/overview.py): the strip above it, and the magnification.
 (function () {
   "use strict";
 

@@ -1,4 +1,4 @@
-// Components of our own, in the namespace where Dash looks for them (dashboard/static_elements.py).
+// Components of our own, in the namespace where Dash looks for them (dashboard/elements/static_elements.py).
 (function () {
   "use strict";
 

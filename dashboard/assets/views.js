@@ -245,7 +245,7 @@
     return points.reduce((one, other) => (apart(other) < apart(one) ? other : one));
   }
 
-  /** Of which report of two the objects of a curve are, as dashboard/drawer.py reads it. */
+  /** Of which report of two the objects of a curve are, as dashboard/details/drawer.py reads it. */
   const sideOf = (point) => (point.data && point.data.meta === "after" ? "after:" : "");
 
   /** The changes of the address by which a number is chosen, or null. */

@@ -2,7 +2,7 @@
 
 A page is laid out as for a browser; what its callbacks would fill is filled here (`view.makers`,
 `tables.served`). Where a choice of the reader changes a part, the part is made for each of them. An
-element is text or [tag, properties, child, ...], as in `dashboard.static_elements`; our own tags:
+element is text or [tag, properties, child, ...], as in `elements.static_elements`; our own tags:
 
     @view      parts by what is chosen: {keys, made: {"tab=labels": [light, dark]}}
     @choice    buttons that set a key of the address: {key, options: [[value, words], ...]}
@@ -23,12 +23,13 @@ from urllib.parse import urlencode
 from dash import Dash
 from dash.development.base_component import Component
 
-from dashboard import address, components, tables, view
+from dashboard import address, tables, view
 from dashboard.address import Address
+from dashboard.elements import components
+from dashboard.elements.static_elements import StaticElements
 from dashboard.export import packed
 from dashboard.pages import PAGES
 from dashboard.shell import Page
-from dashboard.static_elements import StaticElements
 from dashboard.store import Store
 from pva.json_types import Json
 from pva.plot.theme import THEMES, Theme

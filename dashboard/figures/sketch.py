@@ -1,6 +1,6 @@
 """A run in three small pictures: a strip of its tiles, a bar of its phases, a curve of liveness.
 
-Each is a plain SVG element as `dashboard.static_elements` takes it: [tag, properties, node, ...].
+Each is a plain SVG element, [tag, properties, node, ...], as `elements.static_elements` takes it.
 """
 
 from __future__ import annotations

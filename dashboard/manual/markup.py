@@ -9,7 +9,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from dashboard.static_elements import Node
+from dashboard.elements.static_elements import Node
 
 # HTML in it is text. What is not here is shown as what it holds.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -12,10 +12,11 @@ from functools import partial
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
-from dashboard import components, view
+from dashboard import view
 from dashboard.address import Address
-from dashboard.components import Element
 from dashboard.declared import page_at
+from dashboard.elements import components
+from dashboard.elements.components import Element
 from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva.check import LAWS, Law, Violation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dash import ClientsideFunction, Dash, Input, Output, html
 
-from dashboard.components import Element
+from dashboard.elements.components import Element
 
 KEYS_HELP = (
     "Wheel, two fingers or W and S zoom, drag or A and D pan, double click zooms to an event, "

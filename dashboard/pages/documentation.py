@@ -9,10 +9,12 @@ from urllib.parse import unquote
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, view
+from dashboard import address, controls, view
 from dashboard.address import Address
-from dashboard.components import Element
 from dashboard.declared import Declaration, declared
+from dashboard.elements import components
+from dashboard.elements.components import Element
+from dashboard.elements.static_elements import Node, StaticElements
 from dashboard.manual import markup
 from dashboard.manual.chapters import (
     Chapter,
@@ -24,7 +26,6 @@ from dashboard.manual.chapters import (
 )
 from dashboard.manual.search import Hit, search, words_of
 from dashboard.pages.headlines import counted
-from dashboard.static_elements import Node, StaticElements
 from dashboard.store import Store
 from pva.plot.theme import Theme
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dashboard import components, tables
+from dashboard import tables
 from dashboard.address import Address
-from dashboard.components import Element
+from dashboard.elements import components
+from dashboard.elements.components import Element
 from dashboard.tables import Row
 
 MAX_ROWS = 2000

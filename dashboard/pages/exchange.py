@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from dash import Dash, html
 
-from dashboard import components, controls, downloads, view
+from dashboard import controls, downloads, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Element, Frame, section
 from dashboard.declared import Declaration
+from dashboard.details.object_rows import exchange_objects
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Element, Frame, section
 from dashboard.figures.exchange import exchange_matrix
-from dashboard.object_rows import exchange_objects
-from dashboard.objects import KEY
 from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, Frame, Kind, section
 from dashboard.declared import Declaration
+from dashboard.elements import components
+from dashboard.elements.components import Column, Element, Frame, Kind, section
 from dashboard.figures import explore as figures
 from dashboard.figures.explore import Axis
 from dashboard.pages.headlines import counted

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from dash import Dash, dcc, html
 
-from dashboard import components, controls, flames, view
+from dashboard import controls, flames, view
 from dashboard.address import Address
-from dashboard.components import OBJECT, Column, Element, section
 from dashboard.declared import Declaration
+from dashboard.elements import components
+from dashboard.elements.components import OBJECT, Column, Element, section
 from dashboard.flames import KEY, Flame
 from dashboard.store import Report, Store
 from dashboard.timeline.endpoint import host, host_trace

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame
 from dashboard.declared import ONE_IPU, Declaration
+from dashboard.details.object_rows import node_objects
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame
+from dashboard.elements.overview import magnifier
 from dashboard.figures import graph as figures
-from dashboard.object_rows import node_objects
-from dashboard.objects import KEY
-from dashboard.overview import magnifier
 from dashboard.pages.headlines import counted
 from dashboard.pages.liveness.tabs import scope_words
 from dashboard.store import Report, Store

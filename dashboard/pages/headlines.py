@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.components import Tone
+from dashboard.elements.components import Tone
 from dashboard.store import Report
 from pva import units
 from pva.analysis.execution.main_runs import MainRun, main_run

@@ -8,15 +8,16 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import ALL_TABLES, Declaration, page_at
+from dashboard.details.finding_links import finding_address
+from dashboard.details.object_rows import exchange_objects
+from dashboard.details.objects import KEY, with_object
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
-from dashboard.finding_links import finding_address
-from dashboard.object_rows import exchange_objects
-from dashboard.objects import KEY, with_object
 from dashboard.pages import explore
 from dashboard.pages.headlines import (
     code_sentence,

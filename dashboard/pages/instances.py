@@ -7,11 +7,12 @@ from functools import partial
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, view
+from dashboard import address, controls, downloads, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, section
 from dashboard.figures import instances as figures
 from dashboard.pages.headlines import counted
 from dashboard.store import Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Frame
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Frame
 from pva.analysis.operations.module_lives import live_by_module
 
 MODULE_NAME = Column("label", "Module", "branch", 300, "With all within")

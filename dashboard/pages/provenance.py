@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dash import html
 
-from dashboard.components import Element, section
+from dashboard.elements.components import Element, section
 from dashboard.store import Report
 from pva.analysis.whole_report.provenance import figure_quality
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.components import prose
+from dashboard.elements.components import prose
 from dashboard.pages.headlines import counted
 from dashboard.store import Report
 from pva.analysis.machine import Target, target

@@ -7,11 +7,12 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import components, controls, view
+from dashboard import controls, view
 from dashboard.address import Address
-from dashboard.components import Element, section
 from dashboard.declared import Declaration
-from dashboard.objects import AT
+from dashboard.details.objects import AT
+from dashboard.elements import components
+from dashboard.elements.components import Element, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.headlines import counted
 from dashboard.store import Store

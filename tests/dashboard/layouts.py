@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.static_elements import StaticElements
+from dashboard.elements.static_elements import StaticElements
 
 
 def words(element: Any) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dashboard import server
-from dashboard.access import is_loopback, is_served
 from dashboard.app import create_app
+from dashboard.requests.access import is_loopback, is_served
 from tests.builders import write_report
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"

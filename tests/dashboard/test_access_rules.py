@@ -13,7 +13,7 @@ from dash.exceptions import CallbackException, DependencyException, PreventUpdat
 from flask import Flask, Response, request
 from werkzeug.exceptions import NotFound
 
-from dashboard.access import is_loopback, is_served, only_callbacks, protect
+from dashboard.requests.access import is_loopback, is_served, only_callbacks, protect
 
 HERE = "http://127.0.0.1:8050"
 HTML = {"Accept": "text/html,*/*;q=0.8"}

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from dashboard import drawer
 from dashboard.address import parse
 from dashboard.app import create_app
+from dashboard.details import drawer
 from dashboard.pages.trace import page
 from dashboard.store import Store
 from dashboard.timeline.packing import unpack

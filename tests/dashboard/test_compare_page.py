@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard import components, downloads, view
+from dashboard import downloads, view
 from dashboard.address import Address, parse
 from dashboard.app import create_app
+from dashboard.elements import components
 from dashboard.pages.compare import page as compare
 from dashboard.pages.compare import plots as compare_plots
 from dashboard.pages.compare import tables as compare_tables

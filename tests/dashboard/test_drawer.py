@@ -10,12 +10,12 @@ import numpy as np
 import orjson
 import pytest
 
-from dashboard import drawer, object_rows
 from dashboard.address import Address, AddressError, parse
 from dashboard.app import application
 from dashboard.declared import declared
-from dashboard.object_rows import object_steps, object_tiles
-from dashboard.objects import KINDS
+from dashboard.details import drawer, object_rows
+from dashboard.details.object_rows import object_steps, object_tiles
+from dashboard.details.objects import KINDS
 from dashboard.store import Store
 from dashboard.tables import served
 from pva.analysis.attribution import elapsed

@@ -8,8 +8,9 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from dashboard import drawer, flames
+from dashboard import flames
 from dashboard.address import Address, AddressError, parse
+from dashboard.details import drawer
 from dashboard.flames import Flame
 from dashboard.pages import flames as page
 from dashboard.store import Store

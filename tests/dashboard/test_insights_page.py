@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from dashboard.address import Address, parse
+from dashboard.details.finding_links import VIEWS
 from dashboard.figures.insights import memory_histogram
-from dashboard.finding_links import VIEWS
 from dashboard.pages import PAGES, insights
 from dashboard.store import Store
 from pva.analysis import CATALOGUE

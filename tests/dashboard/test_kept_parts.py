@@ -13,9 +13,9 @@ pytest.importorskip("dash")
 from dashboard import parts
 from dashboard.app import application
 from dashboard.parts import follow
+from dashboard.requests.written import Written
 from dashboard.store import Store
 from dashboard.warm_up import make_pages
-from dashboard.written import Written
 from tests.builders import write_report
 
 VIEW = {"path": "/memory", "keys": ["report", "against", "tile", "object!"], "themed": False}
@@ -102,7 +102,7 @@ def test_a_view_that_shows_objects_is_left_to_the_browser_where_one_is_chosen() 
 
 
 def test_the_texts_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.written.MAX_BYTES", 10)
+    monkeypatch.setattr("dashboard.requests.written.MAX_BYTES", 10)
     written = Written()
     for entry in ("a", "b"):
         written.keep(entry, "12")  # four letters with its quotes

@@ -11,7 +11,7 @@ import pytest
 
 from dashboard import address, tables
 from dashboard.app import application
-from dashboard.components import Column
+from dashboard.elements.components import Column
 from dashboard.store import Store
 from tests.builders import write_report
 

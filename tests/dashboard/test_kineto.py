@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import drawer
 from dashboard.address import parse
+from dashboard.details import drawer
 from dashboard.pages import flames
 from dashboard.pages.trace import page as trace
 from dashboard.pages.trace import tables as trace_tables

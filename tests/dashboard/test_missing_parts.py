@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dashboard.address import Address, parse
-from dashboard.components import EXPECTED
+from dashboard.elements.components import EXPECTED
 from dashboard.pages.operations import details as operation_details
 from dashboard.pages.operations import page as operations
 from dashboard.pages.programs import details as program_details

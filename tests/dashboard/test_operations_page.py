@@ -12,7 +12,7 @@ from dash import Dash
 from dashboard import tables
 from dashboard.address import parse
 from dashboard.app import create_app
-from dashboard.components import column_definition
+from dashboard.elements.components import column_definition
 from dashboard.pages.operations import details as operation_details
 from dashboard.pages.operations import page as operations
 from dashboard.pages.operations.headlines import costs_sentence, outside_words, reasons_sentence

@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard import components
 from dashboard.address import Filter
-from dashboard.columns import declared_columns
-from dashboard.components import Column
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.headlines import (

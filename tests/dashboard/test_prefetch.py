@@ -13,14 +13,15 @@ pytest.importorskip("dash")
 
 from flask import Flask
 
-from dashboard import prefetch, under_way
+from dashboard import prefetch
 from dashboard.address import Address
 from dashboard.app import application
 from dashboard.pages import broken_laws, insights
 from dashboard.prefetch import Prefetcher
+from dashboard.requests import under_way
+from dashboard.requests.under_way import UnderWay
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from dashboard.under_way import UnderWay
 from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Timeline
 from tests.builders import write_report

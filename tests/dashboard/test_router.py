@@ -11,9 +11,9 @@ from dash import no_update
 from dash.exceptions import PreventUpdate
 from plotly.io.json import to_json_plotly
 
-from dashboard import components
 from dashboard.address import Address
 from dashboard.app import show
+from dashboard.elements import components
 from dashboard.pages import PAGES, provenance
 from dashboard.pages.execution import page as execution
 from dashboard.pages.execution import step_details

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from dash import dcc, html
 
-from dashboard import overview
 from dashboard.app import create_app
+from dashboard.elements import overview
+from dashboard.elements.static_elements import StaticElements, with_static_parts
 from dashboard.scripts import ASSETS, PLOTLY_URL, VENDOR
-from dashboard.static_elements import StaticElements, with_static_parts
 from dashboard.store import Store
 from tests.builders import write_report
 

@@ -14,9 +14,9 @@ pytest.importorskip("dash")
 from waitress.adjustments import Adjustments
 from waitress.parser import HTTPRequestParser
 
-from dashboard.access import CALLBACKS
 from dashboard.app import create_app
-from dashboard.turns import PAGE, Turns, dispatcher
+from dashboard.requests.access import CALLBACKS
+from dashboard.requests.turns import PAGE, Turns, dispatcher
 
 
 class Channel:

@@ -7,11 +7,12 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import GREW, SHRANK, Element, Frame, section
 from dashboard.declared import ALL_TABLES, Declaration
-from dashboard.objects import KEY
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.components import GREW, SHRANK, Element, Frame, section
 from dashboard.pages.compare import plots
 from dashboard.pages.compare import tables as known
 from dashboard.pages.compare import traces as compare_traces

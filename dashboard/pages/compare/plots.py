@@ -6,9 +6,10 @@ from typing import Any
 
 from dash import dcc, html
 
-from dashboard import components, controls, downloads
+from dashboard import controls, downloads
 from dashboard.address import Address
-from dashboard.components import ANY, PICKED_BY_KEYS, PLOT_CONFIG, Element, Frame
+from dashboard.elements import components
+from dashboard.elements.components import ANY, PICKED_BY_KEYS, PLOT_CONFIG, Element, Frame
 from dashboard.pages.compare import tables as known
 from dashboard.pages.compare.tables import TABS, both, compared, tiles_of_both
 from dashboard.pages.memory.page import ipu_tiles

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dashboard import components
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Frame
-from dashboard.object_rows import variables_named
-from dashboard.objects import KEY
+from dashboard.details.object_rows import variables_named
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Frame
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import COMPARISONS

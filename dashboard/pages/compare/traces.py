@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, section
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, section
 from dashboard.pages.compare.tables import WHERE, percents
 from dashboard.store import Store
 from dashboard.timeline.endpoint import host_trace

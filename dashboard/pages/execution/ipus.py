@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from dash import html
 
-from dashboard import components
 from dashboard.address import Address, Filter, Range
-from dashboard.columns import declared_columns
-from dashboard.components import Element, Frame
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Element, Frame
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
 from pva import units

@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import ONE_IPU, Declaration
-from dashboard.object_rows import texts_of
-from dashboard.objects import KEY
+from dashboard.details.object_rows import texts_of
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.execution import ipus as execution_ipus
 from dashboard.pages.headlines import counted, execution_sentence, other_runs_sentence

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from dash import dcc, html
 
-from dashboard import address, components
+from dashboard import address
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Element, Frame, facts
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Element, Frame, facts
 from dashboard.figures.steps import tile_histogram
 from dashboard.pages.memory import page as memory
 from dashboard.store import Report, Store

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote
 
 from dashboard.address import Address
-from dashboard.components import Frame
+from dashboard.elements.components import Frame
 from pva.analysis.memory.equal_names import joined_names
 
 KEY = "open"

@@ -10,14 +10,15 @@ from functools import partial
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Element, Frame
 from dashboard.declared import ONE_IPU, Declaration
+from dashboard.details.object_rows import object_steps, object_tiles
+from dashboard.details.objects import KEY, VARIABLE, object_of
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame
+from dashboard.elements.overview import strip
 from dashboard.figures.live_map import live_map, mark_object
-from dashboard.object_rows import object_steps, object_tiles
-from dashboard.objects import KEY, VARIABLE, object_of
-from dashboard.overview import strip
 from dashboard.pages.headlines import liveness_sentence
 from dashboard.pages.liveness import tabs
 from dashboard.pages.liveness.tabs import curve_of, scope_words

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from dash import dcc, html
 
-from dashboard import address, components, controls, tables, view
+from dashboard import address, controls, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
-from dashboard.object_rows import texts_of, variables_named
-from dashboard.objects import KEY
+from dashboard.details.object_rows import texts_of, variables_named
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.pages.headlines import counted
 from dashboard.pages.liveness import equal_names
 from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
@@ -34,7 +35,7 @@ from pva.plot.theme import Theme, step_words
 MAX_STEPS = 6  # that stand side by side
 MAX_BARS = 24
 PICKS = ("variable", "variable")
-STEP = "program-step"  # the kind of object (dashboard/objects.py) that a step is
+STEP = "program-step"  # the kind of object (dashboard/details/objects.py) that a step is
 ALWAYS_COLUMNS = (
     *declared_columns(
         analysis.always_live_variables, "name/name Variable or category", "bytes Bytes"

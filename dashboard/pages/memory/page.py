@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from dash import Dash, html
 
-from dashboard import components, controls, downloads, view
+from dashboard import controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, Frame
 from dashboard.declared import Declaration
-from dashboard.object_rows import object_tiles
-from dashboard.objects import VARIABLE, object_of
-from dashboard.overview import strip
+from dashboard.details.object_rows import object_tiles
+from dashboard.details.objects import VARIABLE, object_of
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame
+from dashboard.elements.overview import strip
 from dashboard.pages.headlines import code_sentence, fit_sentence, fit_tone, most_of_memory
 from dashboard.pages.memory import tabs
 from dashboard.pages.provenance import badge

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from dash import Dash, html
 
-from dashboard import components, controls, downloads, tables, view
+from dashboard import controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame
-from dashboard.object_rows import compute_set_objects, exchange_objects, variables_named
-from dashboard.objects import KEY
+from dashboard.details.object_rows import compute_set_objects, exchange_objects, variables_named
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame
 from dashboard.store import Report, Store
 from dashboard.tables import Row
 from pva import units

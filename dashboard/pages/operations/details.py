@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from dash import Dash, html
 
-from dashboard import components, controls, downloads, view
+from dashboard import controls, downloads, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, facts
+from dashboard.details.object_rows import compute_set_objects
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
-from dashboard.object_rows import compute_set_objects
-from dashboard.objects import KEY
 from dashboard.pages.headlines import counted
 from dashboard.pages.operations.totals import totals_table
 from dashboard.pages.programs.details import contexts_table, with_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.components import Frame
+from dashboard.elements.components import Frame
 from dashboard.pages.headlines import counted
 from pva import units
 from pva.analysis.operations.headline import (

@@ -8,12 +8,13 @@ import dash_mantine_components as dmc
 import numpy as np
 from dash import ClientsideFunction, Dash, Input, Output, html
 
-from dashboard import components, controls, downloads, tables, view
+from dashboard import controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
-from dashboard.objects import KEY
+from dashboard.details.objects import KEY
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame
 from dashboard.pages.headlines import code_sentence, other_runs_sentence
 from dashboard.pages.module_tree import LEVELS, MODULE_NAME, SOURCE, branches
 from dashboard.pages.operations import details as operation_details

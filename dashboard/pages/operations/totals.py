@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dash import html
 
-from dashboard import components
 from dashboard.address import Address
-from dashboard.components import Element, Frame
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame
 from dashboard.store import Store
 from pva import units
 from pva.analysis.operations.costs import operation_costs, totals_of

@@ -9,12 +9,13 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, view
+from dashboard import address, controls, downloads, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame, facts
+from dashboard.details.objects import with_object
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
-from dashboard.objects import with_object
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.headlines import counted
 from dashboard.pages.programs import written_details

@@ -9,7 +9,7 @@ from dash import dcc, html
 
 from dashboard import address
 from dashboard.address import Address
-from dashboard.components import Element, Frame
+from dashboard.elements.components import Element, Frame
 from dashboard.pages.headlines import counted
 from pva import units
 from pva.analysis.programs.headline import (

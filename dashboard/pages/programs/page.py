@@ -10,11 +10,12 @@ import numpy.typing as npt
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 from dash.exceptions import PreventUpdate
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.columns import declared_columns
-from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Column, Element, Frame
 from dashboard.pages.programs import details as program_details
 from dashboard.pages.programs.headlines import (
     line_words,

@@ -14,7 +14,7 @@ from dash import html
 
 from dashboard import controls
 from dashboard.address import Address
-from dashboard.components import Element, Frame
+from dashboard.elements.components import Element, Frame
 from dashboard.store import Report, Store
 from pva.analysis.operations.layers import DEFAULT, owners_in
 from pva.analysis.programs.compilation import (

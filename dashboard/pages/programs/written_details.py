@@ -8,9 +8,10 @@ from typing import Any
 
 from dash import dcc, html
 
-from dashboard import address, components, controls
+from dashboard import address, controls
 from dashboard.address import Address
-from dashboard.components import Element, Frame, facts, rows_of
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame, facts, rows_of
 from dashboard.pages.headlines import counted
 from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree

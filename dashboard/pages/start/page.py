@@ -9,11 +9,12 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard import address, components, controls, downloads, view
+from dashboard import address, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, section
 from dashboard.declared import Declaration
 from dashboard.demo import Demo
+from dashboard.elements import components
+from dashboard.elements.components import Column, Element, section
 from dashboard.pages.headlines import counted
 from dashboard.pages.start import run_list
 from dashboard.pages.start.run_list import summary_link

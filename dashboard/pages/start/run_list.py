@@ -8,13 +8,14 @@ from typing import Any
 
 from dash import dcc, html
 
-from dashboard import address, components
+from dashboard import address
 from dashboard.address import Address
-from dashboard.components import Element, Frame
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame
+from dashboard.elements.static_elements import StaticElements
 from dashboard.figures.sketch import sketch
 from dashboard.pages.headlines import counted
 from dashboard.pages.targets import ARCHITECTURES, KINDS
-from dashboard.static_elements import StaticElements
 from dashboard.store import Store
 from pva import units
 from pva.analysis.whole_report.overview import (

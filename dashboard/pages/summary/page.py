@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, view
+from dashboard import address, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, Frame, card, facts, section
 from dashboard.declared import ALL_TABLES, Declaration
+from dashboard.elements import components
+from dashboard.elements.components import Element, Frame, card, facts, section
 from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.headlines import (
     code_sentence,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.components import Element, card
+from dashboard.elements.components import Element, card
 from dashboard.pages.headlines import counted, known_run
 from dashboard.store import Report
 from pva import units

@@ -7,10 +7,11 @@ from urllib.parse import unquote
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Element, section
 from dashboard.declared import Declaration
+from dashboard.elements import components
+from dashboard.elements.components import Element, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.headlines import counted
 from dashboard.pages.trace.tables import (

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from dash import html
 
-from dashboard import address, components, controls, tables
+from dashboard import address, controls, tables
 from dashboard.address import Address, Range
-from dashboard.columns import declared_columns
-from dashboard.components import Element, Frame
+from dashboard.elements import components
+from dashboard.elements.columns import declared_columns
+from dashboard.elements.components import Element, Frame
 from dashboard.store import Align, Store
 from dashboard.timeline.endpoint import align_of, host_trace, unmerged
 from pva import units

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from dashboard.components import NAME_PIXELS, Column, Kind
+from dashboard.elements.components import NAME_PIXELS, Column, Kind
 from pva.analysis.columns import DECLARED
 from pva.analysis.table import ANY, Declared
 

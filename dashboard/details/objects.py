@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dashboard import components
 from dashboard.address import Address, AddressError, Range
+from dashboard.elements import components
 from dashboard.store import MAX_LETTERS, Report, Store
 from dashboard.timeline.endpoint import alignment, host, host_flows
 from dashboard.timeline.flows import flows_at

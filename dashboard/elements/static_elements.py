@@ -14,7 +14,7 @@ from typing import cast, overload
 
 from dash.development.base_component import Component
 
-from dashboard.components import Element
+from dashboard.elements.components import Element
 from pva.json_types import Json
 
 HTML, LINK = "dash_html_components", ("dash_core_components", "Link")

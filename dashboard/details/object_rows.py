@@ -1,4 +1,4 @@
-"""Which object (dashboard/objects.py) a row of a table is, so that a click opens the drawer."""
+"""Which object (objects.py) a row of a table is, so that a click opens the drawer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dashboard.components import Frame
+from dashboard.elements.components import Frame
 from dashboard.store import Report
 from pva.analysis.execution.exchanges import KINDS
 from pva.analysis.memory.one_variable import variable_figures

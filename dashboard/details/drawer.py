@@ -1,6 +1,6 @@
 """The drawer beside a page: all that is known of the object that the address chooses.
 
-`object=kind:which` chooses one (dashboard/objects.py); `variable=3` alone opens that variable, too.
+`object=kind:which` chooses one (objects.py); `variable=3` alone opens that variable, too.
 Where two reports are compared, `object=after:kind:which` is one of the second.
 A click anywhere chooses one (assets/drawer.js): a row of a table that has an `object`, and whatever
 sets a key of the address of which the page declares that it is an object (`Declaration.objects`).
@@ -16,11 +16,12 @@ from functools import partial
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, view
+from dashboard import address, view
 from dashboard.address import Address
-from dashboard.components import Element, facts
 from dashboard.declared import Declaration, page_at
-from dashboard.objects import AT, KEY, VARIABLE, Subject, describe, object_of, prose_of
+from dashboard.details.objects import AT, KEY, VARIABLE, Subject, describe, object_of, prose_of
+from dashboard.elements import components
+from dashboard.elements.components import Element, facts
 from dashboard.store import Store
 from pva.errors import PvaError
 from pva.plot.theme import THEMES, Theme
@@ -146,7 +147,9 @@ def _step(state: Address) -> int:
     """Return the executed step that the drawer shows, -1 where it shows none."""
     kind, _, which = shown_object(state).partition(":")
     number = int(which) if which.isascii() and which.isdigit() and len(which) < 19 else -1
-    if kind == AT and number % 2:  # a step on the axis of device and host (dashboard/objects.py)
+    if (
+        kind == AT and number % 2
+    ):  # a step on the axis of device and host (dashboard/details/objects.py)
         return number // 2
     return number if kind == "step" else -1
 

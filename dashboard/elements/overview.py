@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from dash import html
 
-from dashboard.components import Element
-from dashboard.static_elements import Node, StaticElements
+from dashboard.elements.components import Element
+from dashboard.elements.static_elements import Node, StaticElements
 
 POINTS, HEIGHT = 400, 100  # what a strip is drawn with: stretches, each with its highest, and units
 ACTS = (

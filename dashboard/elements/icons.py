@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.static_elements import StaticElements
+from dashboard.elements.static_elements import StaticElements
 
 # Paths of SVG by what a button does; a page declares its own.
 PATHS: dict[str, str] = {

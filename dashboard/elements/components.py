@@ -268,7 +268,7 @@ def table(
 
 
 ANY = "any"  # kind of objects: those that points of a plot tell
-OBJECT = "object"  # the column that tells which object (dashboard/objects.py) a row is
+OBJECT = "object"  # the column that tells which object (dashboard/details/objects.py) a row is
 OPENS = f"params.data && params.data.{OBJECT}"  # whether a row opens the drawer
 OBJECT_COLUMNS = ("variable", "program", "event")  # that tell it, by its number
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from waitress.task import ThreadedTaskDispatcher
 
-from dashboard.access import CALLBACKS
+from dashboard.requests.access import CALLBACKS
 
 PAGE = b"..page-above.children"  # in the first letters of what the browser sends for a page
 FIRST = 40

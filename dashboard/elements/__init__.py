@@ -1,0 +1,1 @@
+"""What pages are made of: components, columns of tables, icons, static elements."""
