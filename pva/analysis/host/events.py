@@ -185,9 +185,13 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
     )
     lengths = tracks.ends(events) - tracks.begin[events]
     label = tracks.label[events].astype(np.int64)
-    order = np.lexsort((lengths, label))
+    order = np.argsort(lengths)
+    # NumPy sorts numbers of 16 bits by radix: several times as fast as both columns at once.
+    narrow = label.astype(np.min_scalar_type(int(label.max(initial=0))))
+    order = order[np.argsort(narrow[order], kind="stable")]
     rising = lengths[order]  # of each label, one label behind the other
-    numbers, first, count = np.unique(label[order], return_index=True, return_counts=True)
+    first = np.flatnonzero(np.diff(label[order], prepend=-1))
+    numbers, count = label[order[first]], np.diff(first, append=len(order))
     columns = {
         "label": numbers,
         "count": count,
