@@ -91,14 +91,14 @@ def write_summary(
     report = Report.of_profiles(source(path), source(execution) if execution else None)
     if form == OBJECT:
         write_object(
-            "summary", [path, execution] if execution else path, **_found(report, sections)
+            "summary", [path, execution] if execution else path, **_recorded_parts(report, sections)
         )
         return
     paint = use_colours(colours, is_terminal(sys.stdout))
     write_texts(profile_texts(report, colours=paint, **sections))
 
 
-def _found(report: Report, sections: dict[str, bool]) -> dict[str, object]:
+def _recorded_parts(report: Report, sections: dict[str, bool]) -> dict[str, object]:
     """Return what the text is written from, by name; None where it was not recorded."""
     from pva.analysis import CATALOGUE
     from pva.errors import NotRecordedError

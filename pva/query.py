@@ -166,7 +166,7 @@ def by_duckdb(
             _settle(connection)
             _check_select(data, connection, query)
             while (missing := _missing_from_duckdb(connection, query)) is not None:
-                names.append(_known(data, missing, names, tables))
+                names.append(_table_to_lend(data, missing, names, tables))
                 (lend or partial(_lend_to_duckdb, data))(connection, names[-1])
             relation = connection.sql(query)
             rows = MAX_VALUES // len(relation.columns)
@@ -211,7 +211,7 @@ def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> s
     return None
 
 
-def _known(data: Dataset, table: str, lent: Iterable[str], tables: Sequence[str]) -> str:
+def _table_to_lend(data: Dataset, table: str, lent: Iterable[str], tables: Sequence[str]) -> str:
     """Return the name of a table that is not lent yet; raises QueryError."""
     name = table.lower()
     if name in lent:  # DuckDB before 2.0 does not tell where it looked
@@ -297,7 +297,7 @@ def by_sqlite(data: Dataset, query: str, seconds: float | None = None) -> pd.Dat
             # A view is of one SELECT and nothing else; it also tells types.
             connection.execute(f"CREATE TEMP VIEW result AS {query}")
             while (missing := _missing_from_sqlite(connection)) is not None:
-                names.append(_known(data, missing, names, NAMES))
+                names.append(_table_to_lend(data, missing, names, NAMES))
                 _lend_to_sqlite(connection, data, names[-1])
             types = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
             connection.execute("PRAGMA query_only = ON")

@@ -219,7 +219,7 @@ def _looked_up(table: Values, places: Values) -> Values:
     return values
 
 
-def _told(numbers: _Distinct, places: Any, texts: Iterable[str], count: int) -> _Coded:
+def _codes_of_rows(numbers: _Distinct, places: Any, texts: Iterable[str], count: int) -> _Coded:
     """Return texts of some of `count` rows as codes, -1 where there is none."""
     codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
     codes_of_rows = np.full(count, -1, _code_type(len(numbers)))
@@ -332,7 +332,7 @@ def _events(content: TraceContent) -> Columns:
         **columns,
         **_labelled(content, label),
         "open": is_open,
-        "metadata": _told(_Distinct(content, "events"), places, metadata, start),
+        "metadata": _codes_of_rows(_Distinct(content, "events"), places, metadata, start),
         "thread": np.repeat(np.arange(len(sizes)), sizes),
     }
 
@@ -346,7 +346,7 @@ def _instants(content: TraceContent) -> Columns:
         "time_ns": instants.time_ns,
         "thread": instants.thread,
         **_labelled(content, instants.label),
-        "metadata": _told(numbers, recorded, instants.metadata[recorded], len(instants)),
+        "metadata": _codes_of_rows(numbers, recorded, instants.metadata[recorded], len(instants)),
     }
 
 

@@ -98,7 +98,7 @@ class Recorder:
                 self._file = TraceFile(self.place.free(), process)
         except FAULTS as error:
             raise_if_signalled(error)
-            self._give_up(_told(error))
+            self._give_up(_refusal(error))
         finally:
             if self._file is None and not self.over:  # interrupted: the next event tries again
                 self._buffers = None
@@ -178,7 +178,7 @@ class Recorder:
             except Exception as error:  # whatever it is, the traced program must not meet it
                 raise_if_signalled(error)
                 if self._file is not None:
-                    self._give_up(_told(error))
+                    self._give_up(_refusal(error))
             finally:
                 self._is_committing = False
 
@@ -404,6 +404,6 @@ def _after_in_child() -> None:
             _current.listen()
 
 
-def _told(error: BaseException) -> str:
+def _refusal(error: BaseException) -> str:
     """Return what the system refused, without the path, which the line begins with."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -176,7 +176,7 @@ def _outcome(path: Path, directory: Path, request: Request, words: Sequence[str]
     from simulator.graph.errors import NoPlanError, PoplarError
     from simulator.popart.simulate import simulate_model
 
-    shown = _told(steps_shown("lowering", PARTS))
+    shown = _counting_phases(steps_shown("lowering", PARTS))
     try:
         with recorded(directory, ("simulate", *words)):
             return simulate_model(path, directory, request, shown)
@@ -269,7 +269,7 @@ def _save(path: Path, outputs: dict[str, Any]) -> None:
         raise PvaError(path, error.strerror or str(error), "give a file to write") from error
 
 
-def _told(shown: Progress) -> Progress:
+def _counting_phases(shown: Progress) -> Progress:
     """Write of what is lowered, and that all of it is then compiled."""
 
     def tell(finished: int, total: int, phase: str) -> None:

@@ -225,7 +225,7 @@ def _named(file: Path) -> tuple[str, Path]:
     import pyarrow.parquet as pq
 
     with _reading(file), pq.ParquetFile(file) as opened:
-        metadata, rows, size = _told(opened), opened.metadata.num_rows, file.stat().st_size
+        metadata, rows, size = _file_metadata(opened), opened.metadata.num_rows, file.stat().st_size
     name = metadata.get("name", "")
     if name not in schema.TABLE and name not in schema.ARRAY:
         problem = f"holds {name or 'no table of a report'}"
@@ -240,7 +240,7 @@ def _named(file: Path) -> tuple[str, Path]:
     return name, file
 
 
-def _told(opened: ParquetFile) -> dict[str, str]:
+def _file_metadata(opened: ParquetFile) -> dict[str, str]:
     metadata: Mapping[bytes, bytes] = opened.schema_arrow.metadata or {}
     texts = {key.decode(): value.decode() for key, value in metadata.items()}
     return {
@@ -340,7 +340,7 @@ def _dense(file: Path, array: schema.Array, spend: Spend) -> Values:
     columns.append(schema.Column(array.value_column, array.kind, array.unit, array.meaning))
     names = [column.name for column in columns]
     with pq.ParquetFile(file) as opened:
-        shape = _array_shape(file, array, _told(opened).get("shape", ""))
+        shape = _array_shape(file, array, _file_metadata(opened).get("shape", ""))
         spend(math.prod(shape) * POINTER, f"{file.name}, shape {shape}")
         missing = [name for name in names if name not in opened.schema_arrow.names]
         if missing:

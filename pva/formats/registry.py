@@ -132,18 +132,18 @@ def detect(path: str | PathLike[str]) -> Format:
     file = Path(path)
     head = _head(file)
     if not head:
-        raise DamagedFileError(file, "empty", _known())
+        raise DamagedFileError(file, "empty", _format_list())
     candidates = [entry for entry in FORMATS if entry.begins(head)]
     if _tells_nothing(head):
         candidates += [entry for entry in FORMATS if file.suffix.lower() in entry.suffixes]
     if candidates:
         return candidates[0]
-    raise UnknownFormatError(file, f"begins with {head[:8]!r}", _known())
+    raise UnknownFormatError(file, f"begins with {head[:8]!r}", _format_list())
 
 
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a report: a file of any format, or a report directory; raises PvaError."""
-    return _opened(_told(Path(path)))
+    return _opened(_read_any(Path(path)))
 
 
 def _opened(dataset: Dataset) -> Dataset:
@@ -153,12 +153,12 @@ def _opened(dataset: Dataset) -> Dataset:
     return data
 
 
-def _told(where: Path) -> Dataset:
+def _read_any(where: Path) -> Dataset:
     if not _is_directory(where):
         return detect(where).read(where)
     files = directory_files(where)
     documents = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
-    parts = [_told(files[name]) for name in documents if name in files]
+    parts = [_read_any(files[name]) for name in documents if name in files]
     if not parts or not {"profile", "graph", "execution"} & set(files):
         if parquet.files(where):
             return parquet.read(where)
@@ -184,7 +184,7 @@ def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None
             raise UnknownFormatError(
                 file, f"no format {format!r}", f"there are {', '.join(BY_NAME)}"
             )
-        raise UnknownFormatError(file, f"no format has the suffix {file.suffix!r}", _known())
+        raise UnknownFormatError(file, f"no format has the suffix {file.suffix!r}", _format_list())
     target.write(dataset, file)
 
 
@@ -221,7 +221,7 @@ def _profile(name: schema.Document, profile: Profile) -> Dataset:
     if isinstance(profile, Mapping):
         dataset = document.from_file(f"{name} profile", profile)
     else:
-        dataset = _told(Path(profile))
+        dataset = _read_any(Path(profile))
     part = dataset.select(name)
     if not part.tables and not part.arrays:
         other_kind = "execution" if name == "graph" else "graph"
@@ -285,9 +285,9 @@ def _head(file: Path) -> bytes:
     except NotFoundError:
         raise NotFoundError(file, "no such file or directory", "give a report") from None
     except UnknownFormatError:
-        raise UnknownFormatError(file, "no file", _known()) from None
+        raise UnknownFormatError(file, "no file", _format_list()) from None
 
 
-def _known() -> str:
+def _format_list() -> str:
     names = [f"{entry.what} ({', '.join(entry.suffixes)})" for entry in FORMATS if entry.suffixes]
     return f"known formats: {'; '.join(names)}; a report directory"

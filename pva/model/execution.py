@@ -70,7 +70,7 @@ class IpuStep(Item):
     def cycles(self) -> int:
         """Cycles of the longest running tile of the IPU."""
         data, row = self._data, self._row
-        # As `_found`, which would be a quarter of a walk through all steps.
+        # As `_recorded`, which would be a quarter of a walk through all steps.
         values = data.held.get(CYCLES)
         if values is None:
             values = data.stored(*CYCLES)
@@ -102,24 +102,24 @@ class IpuStep(Item):
     @property
     def tileBalance(self) -> float:
         """Cycles of all tiles / (cycles * tiles), a fraction of 1."""
-        return self._found("tile_balance", 0.0)  # type: ignore[no-any-return]
+        return self._recorded("tile_balance", 0.0)  # type: ignore[no-any-return]
 
     @property
     def activeTileBalance(self) -> float:
         """The same over the active tiles alone."""
-        return self._found("active_tile_balance", 0.0)  # type: ignore[no-any-return]
+        return self._recorded("active_tile_balance", 0.0)  # type: ignore[no-any-return]
 
     @property
     def dataIn(self) -> int:
         """Bytes that its tiles received."""
-        return max(int(self._found("bytes_in", 0)), 0)
+        return max(int(self._recorded("bytes_in", 0)), 0)
 
     @property
     def dataOut(self) -> int:
         """Bytes that its tiles sent."""
-        return max(int(self._found("bytes_out", 0)), 0)
+        return max(int(self._recorded("bytes_out", 0)), 0)
 
-    def _found(self, column: str, absent: float) -> Any:
+    def _recorded(self, column: str, absent: float) -> Any:
         row = self._row
         return absent if row < 0 else self._data.stored(TABLE, column).item(row)
 

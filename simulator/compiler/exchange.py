@@ -75,7 +75,7 @@ def exchange_cost(
     if count is None:
         traffic = _sorted_out(source, destination, size, begin, tiles, bus)
     else:
-        traffic = _told(source, destination, size, count, tiles, bus)
+        traffic = _traffic_of_fragments(source, destination, size, count, tiles, bus)
     sent, received, send_count, receive_count, shared = traffic
     arriving = received - np.repeat(shared - shared // bus, bus)[:tiles]
     payload = -(-np.maximum(sent, arriving) // target.exchange_bytes_per_cycle)
@@ -154,7 +154,7 @@ def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     return result
 
 
-def _told(
+def _traffic_of_fragments(
     source: IntArray, destination: IntArray, size: IntArray, count: IntArray, tiles: int, bus: int
 ) -> tuple[IntArray, ...]:
     """Do what `_sorted_out` does of rows that stand for `count` fragments, each byte in one."""

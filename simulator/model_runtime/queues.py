@@ -85,11 +85,11 @@ class QueueManager:
 
     def inputQueue(self, name: str) -> InputQueue:
         """Return the queue of an input; raises PoplarError."""
-        return _known(self.inputs, name, "input")
+        return _queue_named(self.inputs, name, "input")
 
     def outputQueue(self, name: str) -> OutputQueue:
         """Return the queue of an output; raises PoplarError."""
-        return _known(self.outputs, name, "output")
+        return _queue_named(self.outputs, name, "output")
 
     def input_of(self, anchor: Anchor) -> Callable[[], Array]:
         """Make the queue of an input; return what gives its values."""
@@ -102,7 +102,7 @@ class QueueManager:
         return queue.put
 
 
-def _known(queues: Mapping[str, Q], name: str, kind: str) -> Q:
+def _queue_named(queues: Mapping[str, Q], name: str, kind: str) -> Q:
     if name not in queues:
         names = ", ".join(queues) or "none"
         raise PoplarError(f"QueueManager: no {kind} {name!r}; there are {names}")

@@ -82,12 +82,12 @@ class Session:
     # Handlers
     def setUserInputHandler(self, handler: InputHandler, predicate: Predicate = every) -> None:
         """Let a handler give data of inputs: called with each, it returns what gives values."""
-        for number, anchor in self._chosen(TensorType.INPUT, predicate):
+        for number, anchor in self._anchors_of(TensorType.INPUT, predicate):
             self._connect_input(number, anchor, handler(anchor))
 
     def setUserOutputHandler(self, handler: OutputHandler, predicate: Predicate = every) -> None:
         """Let a handler take data of outputs: called with each, it returns what takes values."""
-        for number, anchor in self._chosen(TensorType.OUTPUT, predicate):
+        for number, anchor in self._anchors_of(TensorType.OUTPUT, predicate):
             self._connect_output(number, anchor, handler(anchor))
 
     def createQueueManager(
@@ -149,7 +149,7 @@ class Session:
         return self._engine.getTimeStamp().cycles - before
 
     # Streams
-    def _chosen(self, kind: TensorType, predicate: Predicate) -> list[tuple[int, Anchor]]:
+    def _anchors_of(self, kind: TensorType, predicate: Predicate) -> list[tuple[int, Anchor]]:
         return [
             (number, anchor)
             for number, anchor in enumerate(self.metadata.anchors())
@@ -160,7 +160,7 @@ class Session:
         """Connect the inputs whose data stands in the files."""
         tensors = {tensor.info.name(): tensor for tensor in self.model.tensors}
         feeds = {feed.info.name(): feed for feed in self.model.feeds}
-        for number, anchor in self._chosen(TensorType.INPUT, every):
+        for number, anchor in self._anchors_of(TensorType.INPUT, every):
             name = anchor.name()
             if name in tensors:
                 self._connect_input(number, anchor, _Held(tensors[name].data))

@@ -37,7 +37,7 @@ class Structure:
         by_name = {field.name: field for field in self.FIELDS}
         for name, value in values.items():
             if name not in by_name:
-                raise PvaError(type(self).__name__, f"no field {name!r}", _known(by_name))
+                raise PvaError(type(self).__name__, f"no field {name!r}", _field_names(by_name))
             self._values[name] = checked(type(self).__name__, by_name[name], value)
 
     def __eq__(self, other: object) -> bool:
@@ -85,7 +85,7 @@ def _setter(field: Field) -> Callable[[Structure, object], None]:
     return put
 
 
-def _known(fields: Mapping[str, Field]) -> str:
+def _field_names(fields: Mapping[str, Field]) -> str:
     return f"there are {', '.join(fields)}"
 
 

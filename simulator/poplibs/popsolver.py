@@ -165,7 +165,7 @@ class Model:
         self._nodes.append(node)
         return Variable(len(self._nodes) - 1, name)
 
-    def _known(self, operand: Operand) -> int:
+    def _own_variable(self, operand: Operand) -> int:
         variable = operand if isinstance(operand, Variable) else self.addConstant(operand)
         if variable.id >= len(self._nodes):
             raise PoplarError(f"popsolver: {variable!r} is of another model")
@@ -175,7 +175,7 @@ class Model:
         """Add what follows from variables."""
         if not operands:
             raise PoplarError(f"popsolver: {name} of no variables")
-        parts = tuple(self._known(operand) for operand in operands)
+        parts = tuple(self._own_variable(operand) for operand in operands)
         depths = sorted(d for part in parts for d in self._nodes[part].depths if d >= 0) or [-1]
         least, most = 0, BEYOND
         if kind.signs or depths == [-1]:
@@ -230,7 +230,7 @@ class Model:
         Among solutions that cost the same, it takes the first in the order of the values chosen.
         """
         cost = [variables] if isinstance(variables, Variable) else [*variables]
-        ids = [self._known(variable) for variable in cost or [self.addConstant(0)]]
+        ids = [self._own_variable(variable) for variable in cost or [self.addConstant(0)]]
         return Solution(_Search(self._nodes, self._choices, ids).minimum())
 
 

@@ -49,14 +49,14 @@ def program_contexts(executable: Executable) -> list[int]:
     by_set = {c.name: c.debug_context for c in reversed(graph.compute_sets) if c.debug_context}
     named = {c["name"]: c["id"] for c in contexts} | calls | by_set
 
-    def found(program: LoweredProgram) -> int:
+    def context_of(program: LoweredProgram) -> int:
         if program.context or 0 <= program.compute_set < len(graph.compute_sets):
             return program.context or graph.compute_sets[program.compute_set].debug_context or -1
         if program.compute_set < 0 and program.exchange < 0:
             return calls.get(program.name, -1)
         return _nearest(program.name.removesuffix(GLOBAL_EXCHANGE), named)
 
-    return [found(program) for program in executable.lowered.programs]
+    return [context_of(program) for program in executable.lowered.programs]
 
 
 def _nearest(name: str, named: Mapping[str, int]) -> int:

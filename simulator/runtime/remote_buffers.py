@@ -41,19 +41,19 @@ class RemoteBuffers:
     # From the host
     def read(self, handle: str | RemoteBuffer, out: object, row: int, replica: int = 0) -> None:
         """Copy a row into memory of the host."""
-        buffer, subject = self._known(handle)
+        buffer, subject = self._buffer_named(handle)
         array = host_array(out, buffer.dtype, subject, writable=True)
         copy, rows = self._place(buffer, subject, row, replica, array.size)
         array[:] = self._load(buffer, copy, rows)[0]
 
     def write(self, data: object, handle: str | RemoteBuffer, row: int, replica: int = 0) -> None:
         """Copy memory of the host into a row."""
-        buffer, subject = self._known(handle)
+        buffer, subject = self._buffer_named(handle)
         array = host_array(data, buffer.dtype, subject)
         copy, rows = self._place(buffer, subject, row, replica, array.size)
         self._store(buffer, copy, rows, array[None])
 
-    def _known(self, handle: str | RemoteBuffer) -> tuple[RemoteBuffer, str]:
+    def _buffer_named(self, handle: str | RemoteBuffer) -> tuple[RemoteBuffer, str]:
         handle = handle.handle if isinstance(handle, RemoteBuffer) else handle
         buffer = self._buffers.get(handle)
         if buffer is None:

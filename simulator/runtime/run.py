@@ -172,16 +172,16 @@ class Runner:
             if key not in self._taken:
                 events = self._blocks.events[steps][replayed.ipu_step]
                 begin, end = replayed.from_min[events], replayed.to_min[events]
-                self._taken[key] = self._told(steps, before, begin, end, replayed.end)
+                self._taken[key] = self._cycles_of_run(steps, before, begin, end, replayed.end)
             return replayed, *self._taken[key]
         if key not in self._taken:
             clock, begins, ends = watch(
                 self._clock, self._phases, steps.tolist(), self._delays, self._events
             )
-            self._taken[key] = self._told(steps, before, begins, ends, clock)
+            self._taken[key] = self._cycles_of_run(steps, before, begins, ends, clock)
         return None, *self._taken[key]
 
-    def _told(
+    def _cycles_of_run(
         self, steps: IntArray, before: int, begin: ArrayLike, end: ArrayLike, clock: IntArray
     ) -> tuple[int, BlockRows | None]:
         """Return the cycles of a run and its blocks, from the clocks around each event."""

@@ -81,12 +81,12 @@ class Program:
 
     def run(self, inputs: Mapping[str, Array]) -> Answer:
         """Run a batch and wait for it; raises PoplarError."""
-        result = self.runner.execute(self._given(inputs))
+        result = self.runner.execute(self._inputs_as_compiled(inputs))
         return self.answer(result)
 
     def start(self, inputs: Mapping[str, Array]) -> OutputFuture:
         """Hand a batch over; return the future of what `answer` takes."""
-        return self.runner.executeAsync(self._given(inputs))
+        return self.runner.executeAsync(self._inputs_as_compiled(inputs))
 
     def answer(self, result: OutputMemory) -> Answer:
         """Return outputs by the names of clients, in the shapes that they know."""
@@ -107,7 +107,7 @@ class Program:
         """End when the steps that run have ended."""
         self.runner.close()
 
-    def _given(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def _inputs_as_compiled(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         return {
             desc.name: _as_compiled(inputs[tensor.name], desc, self.batched)
             for tensor, desc in self._inputs.items()

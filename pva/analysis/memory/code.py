@@ -133,12 +133,12 @@ def memory_by_operation(report: Report) -> Columns:
         "operation": words.astype(object),
         "layer": [layer_of(word) for word in words.tolist()],
         "bytes": total,
-        **{name: _known(report, name, sizes) for name, sizes in parts.items()},
+        **{name: _if_counted(report, name, sizes) for name, sizes in parts.items()},
     }
     return largest_first(rows_of(columns, total > 0), "bytes")
 
 
-def _known(report: Report, part: str, sizes: Integers) -> Integers:
+def _if_counted(report: Report, part: str, sizes: Integers) -> Integers:
     return code_if_counted(report, sizes) if part in CODE_CATEGORIES else sizes
 
 

@@ -93,7 +93,7 @@ def owners_in(report: Report, layer: str) -> Texts:
     """
     data = report.dataset
     count = len(data.column("programs", "name"))
-    if _known(layer) == "poplar":
+    if _checked_layer(layer) == "poplar":
         return labels(report, np.arange(count + 1))
     if layer in (DEFAULT, "scope"):
         names = operations(report)
@@ -107,7 +107,7 @@ def variable_owners_in(report: Report, layer: str) -> Texts:
     """Name the operation of a layer that each variable is part of; raises SelectionError."""
     data = report.dataset
     names, contexts = (data.column("variables", name) for name in ("name", "debug_context"))
-    if _known(layer) == "poplar":
+    if _checked_layer(layer) == "poplar":
         return names
     if layer in (DEFAULT, "scope"):
         operations = owners(report, names, contexts)
@@ -115,7 +115,7 @@ def variable_owners_in(report: Report, layer: str) -> Texts:
     return _inside(report, LAYERS[layer], names, contexts)
 
 
-def _known(layer: str) -> str:
+def _checked_layer(layer: str) -> str:
     if layer not in LAYERS:
         raise SelectionError(f"layer {layer}", "not there", f"known: {', '.join(LAYERS)}")
     return layer
@@ -154,7 +154,7 @@ def operation_kinds(report: Report, layer: str) -> dict[str, str]:
     data = report.dataset
     if not data.has("debug_contexts"):
         return {}
-    software_layer = LAYERS[_known(layer)]
+    software_layer = LAYERS[_checked_layer(layer)]
     every = frozenset[str]().union(*(entry.words for entry in LAYERS.values()))
     rows = _contexts_of(
         report, software_layer if software_layer.words else Layer("", every)

@@ -112,14 +112,14 @@ def _lookable(window: _Window, finest: int, limit: int) -> Integers:
         if not len(todo):
             break
         covered = window.tracks.levels[level].covered
-        low, high = _known(window, level, todo)
+        low, high = _touching(window, level, todo)
         items = count[todo] - (covered[high].astype(np.int64) - covered[low]) + high - low
         levels[todo] = level
         todo = todo[items > most]
     return levels
 
 
-def _known(window: _Window, level: int, places: Integers) -> tuple[Integers, Integers]:
+def _touching(window: _Window, level: int, places: Integers) -> tuple[Integers, Integers]:
     """Return the known rectangles that rows touch: the first, and one behind the last."""
     rectangles = window.tracks.levels[level]
     # Of two types NumPy would copy the longer array to one of both.
@@ -191,7 +191,7 @@ def _rectangles(window: _Window, levels: Integers, order: Integers) -> list[Inte
     for places in np.split(order, edges[1:-1]):
         level = int(levels[places[0]]) if len(places) else 0
         drawn = window.tracks.levels[level]
-        low, high = _known(window, level, places)
+        low, high = _touching(window, level, places)
         span = ranges(low, high)
         first = drawn.first[span].astype(np.int64)
         parts.append((high - low, first, drawn.stop(span),

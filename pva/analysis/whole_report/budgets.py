@@ -181,7 +181,7 @@ def _resolved(limit: Limit, old: float) -> float | None:
 
 def _held(report: Report, budget: Budget) -> tuple[float, int]:
     try:
-        return _found(report, budget)
+        return _measured(report, budget)
     except (BudgetError, NotRecordedError):
         raise
     except PvaError as error:
@@ -276,7 +276,7 @@ def _number(file: Path, place: str, value: object, unit: str | None) -> Limit:
     raise BudgetError(file, f"{value!r} is no limit", f"write {_SHOWN}", place=place)
 
 
-def _found(report: Report, budget: Budget) -> tuple[float, int]:
+def _measured(report: Report, budget: Budget) -> tuple[float, int]:
     """Return the number of a budget, and of how many rows it was taken."""
     if not budget.analysis:
         return float(FIGURES[budget.name].of(report)), 1

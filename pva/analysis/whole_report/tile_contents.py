@@ -28,7 +28,7 @@ Tiles = tuple[int, ...]
 MAX_COLUMNS = 12  # tiles that get a column of their own
 
 
-def _chosen(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]:
+def _tiles_to_sum(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]:
     """Return the tiles that were chosen, and those to add up: the same, or all."""
     count = tile_count(report)
     selected = tuple(several("tile", tiles, count))
@@ -57,7 +57,7 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> Columns:
     together. Categories that hold nothing are left out. Raises SelectionError, NotRecordedError.
     """
     data = report.dataset
-    tiles, rows = _chosen(report, tiles)
+    tiles, rows = _tiles_to_sum(report, tiles)
     single = 0 < len(tiles) <= MAX_COLUMNS
     column_name = "chosen_tiles" if tiles else "all_tiles"
     names = [f"tile_{tile}" for tile in tiles] if single else [column_name]
@@ -141,7 +141,7 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     Raises SelectionError, NotRecordedError.
     """
     data = report.dataset
-    tiles, rows = _chosen(report, tiles)
+    tiles, rows = _tiles_to_sum(report, tiles)
     name = "memory_by_vertex_type"
     code = data.array(f"{name}_code")[:, rows]
     total = data.array(f"{name}_total")[:, rows]
@@ -183,7 +183,7 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     run it. Raises SelectionError, NotRecordedError.
     """
     data = report.dataset
-    tiles, rows = _chosen(report, tiles)
+    tiles, rows = _tiles_to_sum(report, tiles)
     name = "memory_by_compute_set"
     parts = [data.array(f"{name}_{part}")[:, rows] for part in VERTEX_PARTS]
     state: Integers = np.sum(parts, axis=0)
@@ -218,7 +218,7 @@ def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     host; exchanges may share code. `code_bytes` is -1 where it is not told by tile. Raises
     SelectionError, NotRecordedError.
     """
-    tiles, rows = _chosen(report, tiles)
+    tiles, rows = _tiles_to_sum(report, tiles)
     columns = joined(_exchanges(report, tag, rows, tiles) for tag in EXCHANGES)
     used = [columns[name] > 0 for name in ("code_bytes", "bytes_received", "bytes_sent")]
     return largest_first(rows_of(columns, np.any(used, axis=0)), "code_bytes", "bytes_received")
@@ -259,7 +259,7 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     Raises SelectionError, NotRecordedError without the pieces of variables.
     """
     data = report.dataset
-    tiles, rows = _chosen(report, tiles)
+    tiles, rows = _tiles_to_sum(report, tiles)
     count = len(data.column("variables", "name"))
     if tiles:
         values = _pieces_on(report, rows, count)

@@ -115,7 +115,7 @@ def from_file(file: object, root: object) -> Dataset:
         raise UnknownFormatError(file, f"holds {type(root).__name__}", "a profile is an object")
     parts = {document: root[key] for document, key in COMBINED.items() if key in root}
     if not parts:
-        parts = {_told(file, root): root}
+        parts = {_document_kind(file, root): root}
     tables: dict[str, Columns] = {}
     arrays: dict[str, Values] = {}
     foreign = False
@@ -129,10 +129,10 @@ def from_file(file: object, root: object) -> Dataset:
         _read(file, document, content, tables, arrays)
     if foreign:
         _count_replicas(tables)
-    return _made(file, tables, arrays, foreign=foreign)
+    return _dataset(file, tables, arrays, foreign=foreign)
 
 
-def _told(file: object, root: Mapping[str, object]) -> schema.Document:
+def _document_kind(file: object, root: Mapping[str, object]) -> schema.Document:
     for document, keys in TELLING.items():
         own_keys = OWN_KEYS[document] if VERSION_KEY in root else set()
         if any(key in root for key in (*keys, *own_keys)):
@@ -197,7 +197,7 @@ def _count_replicas(tables: dict[str, Columns]) -> None:
             target["num_replicas"] = np.array([tiles // recorded_tiles])
 
 
-def _made(
+def _dataset(
     file: object, tables: dict[str, Columns], arrays: dict[str, Values], *, foreign: bool
 ) -> Dataset:
     """Make the dataset; arrays of no rows get the shape that nested lists cannot tell."""

@@ -171,7 +171,7 @@ def _add(content: Read, events: list[Event]) -> None:
     """Take in some events."""
     phases = [event.ph for event in events]
     if set(map(type, phases)) != {str} or not set(phases) <= PHASES.keys():
-        events = _known(content, events)
+        events = _of_shown_phases(content, events)
         phases = [event.ph for event in events]
     phase = np.fromiter(map(PHASES.__getitem__, phases), np.uint8, len(events))
     _count_not_shown(content, phase)
@@ -276,7 +276,7 @@ def _count_not_shown(content: Read, phase: npt.NDArray[np.uint8]) -> None:
             content.problems[f"of phase {letter}, {description}, not shown"] += count
 
 
-def _known(content: Read, events: list[Event]) -> list[Event]:
+def _of_shown_phases(content: Read, events: list[Event]) -> list[Event]:
     """Count the events of phases that are not shown, and leave them out."""
     shown = [event for event in events if isinstance(event.ph, str) and event.ph in PHASES]
     _count_unknown(content, len(events) - len(shown), "events of no phase that is known")

@@ -135,7 +135,7 @@ NONLINEARITIES = {
 }
 
 
-def _known(name: str, dtype: Type) -> NonLinearity:
+def _nonlinearity(name: str, dtype: Type) -> NonLinearity:
     if name not in NONLINEARITIES or dtype not in (FLOAT, HALF):
         names = ", ".join(NONLINEARITIES)
         raise PoplarError(f"nonlinearity {name} on {dtype}: known are {names} on float and half")
@@ -147,7 +147,7 @@ def nonlinearity(
     name: str, dtype: Type, target: Target, in_place: bool = False
 ) -> ElementwiseVertices:
     """Return the vertices of out = f(in); in place: of the one field out."""
-    entry = _known(name, dtype)
+    entry = _nonlinearity(name, dtype)
     values = as_float(entry.values)
 
     def compute(operands: Operands) -> dict[str, Array]:
@@ -170,7 +170,7 @@ def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> Elementwise
 
     The written field is called `out` in all element-wise vertices; `act` are the activations.
     """
-    entry = _known(name, dtype)
+    entry = _nonlinearity(name, dtype)
     slope = as_float(lambda gradient, act: gradient * entry.slope(act))
 
     def compute(operands: Operands) -> dict[str, Array]:

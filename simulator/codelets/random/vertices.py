@@ -121,7 +121,7 @@ def _plan(elements: IntArray, target: Target, dtype: Type) -> dict[str, Array]:
     return {"counts": counts, "place": place}
 
 
-def _given(group: VertexGroup) -> Mapping[str, float]:
+def _common_parameters(group: VertexGroup) -> Mapping[str, float]:
     """Return the parameters, which all vertices of a call have alike."""
     return {name: float(values[0]) for name, values in group.parameters.items()}
 
@@ -132,7 +132,7 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
     distribution = DISTRIBUTIONS[kind]
 
     def compute(operands: Operands) -> dict[str, Array]:
-        parameters = _given(operands.group)
+        parameters = _common_parameters(operands.group)
         words = words_of_elements(operands, target, dtype, distribution.words(parameters))
         return {"out": as_type(distribution.values(words, parameters, dtype), dtype)}
 
@@ -144,7 +144,7 @@ def dropout_codelet(dtype: Type, target: Target) -> Codelet:
     """Return the supervisor that keeps `in` with probability `prob`, times `scale`, else 0."""
 
     def compute(operands: Operands) -> dict[str, Array]:
-        parameters, values = _given(operands.group), operands.arrays["in"]
+        parameters, values = _common_parameters(operands.group), operands.arrays["in"]
         mask = bernoulli(words_of_elements(operands, target, dtype, 1), parameters, dtype)
         scaled = values * dtype.numpy.type(parameters["scale"])
         return {"out": np.where(mask, scaled, dtype.numpy.type(0))}

@@ -54,7 +54,9 @@ def read_machine(path: Path, machines: Mapping[str, Machine]) -> Machine:
     name = values.get(NAME, path.stem)
     like = values.get(LIKE, "")
     if like and like not in machines:
-        raise PoplarError(f"{path}: like = {like!r}: no such machine; {_known(like, machines)}")
+        raise PoplarError(
+            f"{path}: like = {like!r}: no such machine; {_nearest_names(like, machines)}"
+        )
     if not like and (missing := [key for key in (ARCHITECTURE, *CONSTANTS) if key not in values]):
         raise PoplarError(f'{path}: no {missing[0]}; write it, or like = "mk2"')
     base = machines[like] if like else None
@@ -115,11 +117,11 @@ def _read(path: Path) -> dict[str, Any]:
     names = (*TEXTS, *CONSTANTS)
     for key in entries:
         if key not in names:
-            raise PoplarError(f"{path}: no constant {key!r}; {_known(key, names)}")
+            raise PoplarError(f"{path}: no constant {key!r}; {_nearest_names(key, names)}")
     return entries
 
 
-def _known(word: str, names: Mapping[str, object] | tuple[str, ...]) -> str:
+def _nearest_names(word: str, names: Mapping[str, object] | tuple[str, ...]) -> str:
     near = difflib.get_close_matches(word, list(names), n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
 

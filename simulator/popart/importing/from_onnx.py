@@ -144,7 +144,7 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     noted, proto = proto, _without_annotations(proto)
     stored = ir.weights if proto.op_type in SIZED else {}
     constants = [ir.constants.get(i, stored.get(i)) if i else None for i in proto.input]
-    folded = _known(state, ir, proto, attributes, constants)
+    folded = _folded_outputs(state, ir, proto, attributes, constants)
     if folded is not None:
         for output, value in zip(proto.output, folded, strict=False):
             ir.constants[output] = value
@@ -320,7 +320,7 @@ def _without_annotations(proto: onnx.NodeProto) -> onnx.NodeProto:
     return plain
 
 
-def _known(
+def _folded_outputs(
     state: Import,
     ir: Ir,
     proto: onnx.NodeProto,

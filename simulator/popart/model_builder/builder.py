@@ -205,7 +205,7 @@ class Builder(Notes):
         >>> branch.graph_proto.node[0].input == [x]
         True
         """
-        self._known(tensorId, "addInputTensorFromParentGraph")
+        self._check_tensor(tensorId, "addInputTensorFromParentGraph")
 
     def addInitializedInputTensor(
         self,
@@ -257,7 +257,7 @@ class Builder(Notes):
         >>> builder.getOutputTensorIds() == [y]
         True
         """
-        self._known(name, "addOutputTensor")
+        self._check_tensor(name, "addOutputTensor")
         if name not in self.getOutputTensorIds():
             self._graph.output.append(helper.make_value_info(name, onnx.TypeProto()))
 
@@ -362,7 +362,7 @@ class Builder(Notes):
         return self._info(id, "getTensorDtypeString").data_type_lcase()
 
     def _info(self, name: str, caller: str) -> TensorInfo:
-        self._known(name, caller)
+        self._check_tensor(name, caller)
         model = of_one_group(onnx.ModelProto.FromString(self.getModelProto()), self._replicas)
         del model.graph.output[:]
         infos = known_infos(model)
@@ -401,7 +401,7 @@ class Builder(Notes):
             yield child
             yield from child._within_it()
 
-    def _known(self, name: str, caller: str) -> None:
+    def _check_tensor(self, name: str, caller: str) -> None:
         if not any(name in builder._names for builder in self._around()):
             raise popart_exception(f"{caller}: no tensor {name!r} in the builder")
 
@@ -422,7 +422,7 @@ class Builder(Notes):
         """
         subject = f"{domain}.{signature.operator}"
         for tensor in filter(None, inputs):
-            self._known(tensor, subject)
+            self._check_tensor(tensor, subject)
         signature.check(attributes, len(inputs), subject)
         if signature.operator in WINDOWED and inputs:
             check_window(signature.operator, inputs, attributes, self._shape_if_known)

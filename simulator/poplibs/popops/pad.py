@@ -59,7 +59,7 @@ def pad(*arguments: object, **named: object) -> Tensor:
     >>> trial.values(padded)
     [[0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0]]
     """
-    padding = _given(arguments, named)
+    padding = _sorted_arguments(arguments, named)
     tensor = padding.tensor
     for axis, (lower, upper) in padding.widths.items():
         tensor = _padded(padding, _cut(tensor, lower, upper, axis), lower, upper, axis)
@@ -78,7 +78,7 @@ class _Padding:
     type: Type | None
 
 
-def _given(arguments: tuple[Any, ...], named: dict[str, object]) -> _Padding:
+def _sorted_arguments(arguments: tuple[Any, ...], named: dict[str, object]) -> _Padding:
     """Sort the arguments: with or without a graph, of all dimensions or of one."""
     has_graph = "graph" in named or bool(arguments) and isinstance(arguments[0], Graph)
     names = (["graph"] if has_graph else []) + ["t", "paddingLower", "paddingUpper"]

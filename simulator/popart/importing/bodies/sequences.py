@@ -71,7 +71,7 @@ def _sequence(ir: Ir, name: str) -> tuple[str, ...]:
     return ir.sequences[name]
 
 
-def _known(ir: Ir, proto: onnx.NodeProto, place: int) -> Array | None:
+def _input_values(ir: Ir, proto: onnx.NodeProto, place: int) -> Array | None:
     """Return the values of an input, None where it is not given; raises Unsupported."""
     name = proto.input[place] if place < len(proto.input) else ""
     if not name:
@@ -87,7 +87,7 @@ def _known(ir: Ir, proto: onnx.NodeProto, place: int) -> Array | None:
 
 def _place(ir: Ir, proto: onnx.NodeProto, place: int, count: int, default: int) -> int:
     """Return a place in a sequence, counted from the front; raises Unsupported."""
-    value = _known(ir, proto, place)
+    value = _input_values(ir, proto, place)
     at = default if value is None else int(value.reshape(-1)[0])
     most = count if proto.op_type == "SequenceInsert" else count - 1
     if not -count <= at <= most:
@@ -136,7 +136,7 @@ def _length(ir: Ir, proto: onnx.NodeProto) -> Nodes:
 
 def _split(ir: Ir, proto: onnx.NodeProto) -> Nodes:
     source, name = proto.input[0], proto.output[0]
-    dims, sizes = ir.infos[source].dims, _known(ir, proto, 1)
+    dims, sizes = ir.infos[source].dims, _input_values(ir, proto, 1)
     axis = int(_attribute(proto, "axis", 0)) % max(len(dims), 1)
     keeps_axis = bool(_attribute(proto, "keepdims", 1)) or sizes is not None
     if sizes is None:

@@ -49,7 +49,7 @@ def inferred(
     schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
-    types = _found(
+    types = _inferred_types(
         state, ir, shape_inference_exceptions.as_inferred(proto, ir), node, schema, subject
     )
     output_infos = {
@@ -59,7 +59,7 @@ def inferred(
     return shape_inference_exceptions.with_places(node, output_infos, ir)
 
 
-def _found(
+def _inferred_types(
     state: Import,
     ir: Ir,
     proto: onnx.NodeProto,

@@ -71,7 +71,7 @@ def _planned(request: Request, source: Tensor, form: Form, least: int = 1) -> Pl
     return cheapest(problem, least, ceil_div(least, grain) if least > 1 else 0)
 
 
-def _chosen(request: Request, source: Tensor) -> tuple[Form, Plan]:
+def _cheapest_form(request: Request, source: Tensor) -> tuple[Form, Plan]:
     """Choose the form and its plan: the cheapest, or one with the preferred groups of channels."""
     shape, dtype = request.shape, source.dtype
     preferred = preferred_channels(dtype)
@@ -98,7 +98,7 @@ def add_pass(
 
     `like_source` and `like_out` are further inputs of the gradient of a maximum.
     """
-    form, plan = _chosen(request, source)
+    form, plan = _cheapest_form(request, source)
     if enabled("PL", "DEBUG", "POPNN"):
         log("PL", "POPNN", "DEBUG", f"{request.name}: {plan} of {form}")
     channels = plan.partition.group_channels
