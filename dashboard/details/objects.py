@@ -13,6 +13,7 @@ import numpy as np
 
 from dashboard.address import Address, AddressError, Range
 from dashboard.elements import components
+from dashboard.elements.components import Facts, recorded_fact
 from dashboard.store import MAX_LETTERS, Report, Store
 from dashboard.timeline.endpoint import alignment, host, host_flows
 from dashboard.timeline.flows import flows_at
@@ -36,7 +37,6 @@ from pva.plot.lanes import Timeline
 from pva.plot.theme import step_words
 
 KEY, VARIABLE, AT = "object", "variable", "at"
-Pairs = list[tuple[str, str]]
 Related = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 MAX_RELATED = 5  # that are named
 
@@ -52,7 +52,7 @@ class Subject:
 
     kind: str
     name: str
-    figures: Pairs
+    figures: Facts
     shown_in: tuple[tuple[str, Address], ...] = ()
     about: tuple[tuple[str, object], ...] = ()
     same: tuple[str, ...] = ()
@@ -103,10 +103,6 @@ def _source(place: tuple[str, int, str]) -> str:
     return f"{file}:{line}{inside}" if file else "not recorded"
 
 
-def _known(words: str, value: float, write: Callable[[float], str]) -> Pairs:
-    return [(words, write(value))] if value == value and value >= 0 else []
-
-
 def _taken(report: Report, cycles: int) -> str:
     """Write cycles with their share of those of the recorded runs."""
     every = int(elapsed(report).sum()) if report.dataset.has("steps") else 0
@@ -146,7 +142,7 @@ def _operation_link(key: str, operation: str) -> tuple[tuple[str, Address], ...]
     return (("Operations", Address("/operations", key, options=options)),) if operation else ()
 
 
-def _cycles_of_users(report: Report, number: int) -> Pairs:
+def _cycles_of_users(report: Report, number: int) -> Facts:
     """Return what the steps that read or write a variable take."""
     data = report.dataset
     if not (data.has("access") and data.has("steps")):
@@ -156,7 +152,7 @@ def _cycles_of_users(report: Report, number: int) -> Pairs:
     return [("Cycles of these", _taken(report, int(elapsed(report)[using].sum())))]
 
 
-def _lies(figures: VariableFigures) -> Pairs:
+def _lies(figures: VariableFigures) -> Facts:
     if figures.fullest_tile < 0:
         return []
     tiles = "1 tile" if figures.tiles == 1 else f"{units.count(figures.tiles)} tiles"
@@ -178,7 +174,7 @@ def _life(figures: VariableFigures) -> str:
     return " to ".join(ends)
 
 
-def _uses(words: str, count: int, last: str) -> Pairs:
+def _uses(words: str, count: int, last: str) -> Facts:
     if count < 0:
         return []
     programs = "1 program" if count == 1 else f"{units.count(count)} programs"
@@ -196,8 +192,8 @@ def program(report: Report, key: str, number: int) -> Subject:
         ("Created at", _source(source_of(report, context))),
         ("Part of", owner),
         ("Type", step_words(figures.type)),
-        *_known("Vertices", figures.vertices, units.count),
-        *_known("Bytes of its vertices", figures.vertex_state, units.size),
+        *recorded_fact("Vertices", figures.vertices, units.count),
+        *recorded_fact("Bytes of its vertices", figures.vertex_state, units.size),
         *([("Bytes moved", units.size(figures.bytes_received))] if _moves(figures) else []),
         *_program_lies(report, number, figures.active_tiles),
         *_live_then(report, figures.liveness_step),
@@ -236,7 +232,7 @@ def _moves(figures: object) -> bool:
     return getattr(figures, "bytes_received", 0) > 0
 
 
-def _program_lies(report: Report, number: int, active: int) -> Pairs:
+def _program_lies(report: Report, number: int, active: int) -> Facts:
     frame = program_by_tile(report, program=number).frame()
     if active < 1 or not len(frame):
         return []
@@ -245,14 +241,14 @@ def _program_lies(report: Report, number: int, active: int) -> Pairs:
     return [("Lies on", f"{units.count(active)} tiles, {longest}")]
 
 
-def _live_then(report: Report, step: int) -> Pairs:
+def _live_then(report: Report, step: int) -> Facts:
     if step < 0:
         return []
     live = int(report.dataset.column("liveness_steps", "bytes")[step])
     return [("Live then", f"{units.size(live)} not always live, at step {step:,}")]
 
 
-def _variables_of(report: Report, number: int) -> Pairs:
+def _variables_of(report: Report, number: int) -> Facts:
     """Name the variables that a program writes and reads, the largest first."""
     data = report.dataset
     if not data.has("access"):
@@ -327,7 +323,7 @@ def tile(report: Report, key: str, number: int) -> Subject:
     return Subject("Tile", f"Tile {number:,}", pairs, ways, (("tile", number),))
 
 
-def _largest_on(report: Report, number: int) -> Pairs:
+def _largest_on(report: Report, number: int) -> Facts:
     if not report.dataset.has("liveness_steps") or not report.dataset.has("variable_pieces"):
         return []
     live = live_at_peak(report, tile=number).arrays
@@ -353,12 +349,12 @@ def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Su
         ("Created at", _source(place)),
         *([("Type", str(row["kind"]))] if row["kind"] else []),
         ("Programs", f"{units.count(len(programs))}, executed {units.count(ran)} times"),
-        *_known("Bytes of variables", row["variables"], units.size),
-        *_known("Live at the peak", row["peak_bytes"], units.size),
-        *_known("Code", row["code"], units.size),
+        *recorded_fact("Bytes of variables", row["variables"], units.size),
+        *recorded_fact("Live at the peak", row["peak_bytes"], units.size),
+        *recorded_fact("Code", row["code"], units.size),
         *([("Cycles", _taken(report, int(row["cycles"])))] if row["cycles"] >= 0 else []),
         *_phases_of(row),
-        *_known("Floating-point operations", row["flops"], units.count),
+        *recorded_fact("Floating-point operations", row["flops"], units.count),
     ]
     layer_option = () if layer == "operation" else (("layer", layer),)
     options = (*layer_option, ("operation", name))
@@ -369,7 +365,7 @@ def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Su
     return Subject(kind, name, pairs, ways, (("name", name),))
 
 
-def _phases_of(row: object) -> Pairs:
+def _phases_of(row: object) -> Facts:
     """Return what the cycles of an operation are spent on, where they are."""
     words = ("compute", "exchange", "host exchange", "sync")
     spent = [(word, int(row[word.replace(" ", "_")])) for word in words]  # type: ignore[index]
@@ -471,6 +467,6 @@ NAMED: dict[str, Callable[[Report, str, str], Subject]] = {"operation": operatio
 KINDS = (*NUMBERED, *NAMED, "event", AT)
 
 
-def prose_of(pairs: Pairs) -> Pairs:
+def prose_of(pairs: Facts) -> Facts:
     """Return figures whose long names are cut as in sentences."""
     return [(words, components.prose(text)) for words, text in pairs]

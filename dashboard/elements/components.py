@@ -181,6 +181,14 @@ def section(
     return html.Section([html.Div(parts, className="section-head"), *children], className="section")
 
 
+Facts = list[tuple[str, str]]
+
+
+def recorded_fact(name: str, value: float, write: Callable[[Any], str]) -> Facts:
+    """Return a fact; nothing where it was not recorded (-1, or not a number)."""
+    return [(name, write(value))] if value == value and value >= 0 else []
+
+
 def facts(pairs: Iterable[tuple[str, Element]]) -> Element:
     """List names and values in two columns."""
     rows = [html.Tr([html.Th(name, scope="row"), html.Td(value)]) for name, value in pairs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from dashboard import address
 from dashboard.address import Address
 from dashboard.elements import components
 from dashboard.elements.columns import declared_columns
-from dashboard.elements.components import Element, Frame, facts
+from dashboard.elements.components import Element, Facts, Frame, facts, recorded_fact
 from dashboard.figures.steps import tile_histogram
 from dashboard.pages.memory import page as memory
 from dashboard.store import Report, Store
@@ -51,7 +50,6 @@ END_COLUMNS = declared_columns(
     "tiles@64 Tiles",
     "bytes@84 Bytes",
 )
-Pairs = list[tuple[str, str]]
 
 
 def details(store: Store, state: Address, theme: Theme) -> Element:
@@ -80,27 +78,26 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
     return html.Div(parts)
 
 
-def _figures(report: Report, row: dict[str, Any]) -> Pairs:
+def _figures(report: Report, row: dict[str, Any]) -> Facts:
     clock = clock_frequency(report)
     has_clock = row["cycles_from"] >= 0
     clocks = f"{row['cycles_from']:,} before, {row['cycles_to']:,} after"
     return [
-        *_known("Cycles of its longest tile", row["cycles"], lambda n: units.cycles(n, clock)),
+        *recorded_fact(
+            "Cycles of its longest tile", row["cycles"], lambda n: units.cycles(n, clock)
+        ),
         *([("Latest clock of any tile", clocks)] if has_clock else []),
         ("Run", f"{row['run']:,}"),
-        *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.cycles_or_time),
-        *_known("Active tiles", row["active_tiles"], units.count),
-        *_known("Tile balance", row["tile_balance"], units.share),
-        *_known("Balance of active tiles", row["active_tile_balance"], units.share),
-        *_known("Thread balance", row["thread_balance"], units.share),
-        *_known("Data", row["total_data"], units.size),
-        *_known("Data balance", row["data_balance"], units.share),
+        *recorded_fact(
+            "Hidden behind earlier steps", row["cycles_overlapped"], units.cycles_or_time
+        ),
+        *recorded_fact("Active tiles", row["active_tiles"], units.count),
+        *recorded_fact("Tile balance", row["tile_balance"], units.share),
+        *recorded_fact("Balance of active tiles", row["active_tile_balance"], units.share),
+        *recorded_fact("Thread balance", row["thread_balance"], units.share),
+        *recorded_fact("Data", row["total_data"], units.size),
+        *recorded_fact("Data balance", row["data_balance"], units.share),
     ]
-
-
-def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
-    """Return a fact unless it was not recorded (-1 or not a number)."""
-    return [(name, write(value))] if value == value and value >= 0 else []
 
 
 def _last(report: Report, state: Address, kind: str) -> list[Element]:

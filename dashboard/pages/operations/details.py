@@ -15,7 +15,7 @@ from dashboard.details.object_rows import compute_set_objects
 from dashboard.details.objects import KEY
 from dashboard.elements import components
 from dashboard.elements.columns import declared_columns
-from dashboard.elements.components import Column, Element, Frame, facts
+from dashboard.elements.components import Column, Element, Facts, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.pages.headlines import counted
 from dashboard.pages.operations.totals import totals_table
@@ -147,12 +147,9 @@ def details(store: Store, state: Address, theme: Theme, costs: Frame) -> Element
     return html.Div([head, row, _PANES[tab](store, shown, theme)])
 
 
-Pairs = list[tuple[str, str]]
-
-
 def _pairs(
     costs: dict[str, Any], figures: tuple[tuple[str, str, Callable[[Any], str]], ...]
-) -> Pairs:
+) -> Facts:
     """Write those figures that are known, and a dash for code that is not."""
     flags = [costs[field] == costs[field] and costs[field] >= 0 for field, _, _ in figures]
     return [
@@ -256,7 +253,7 @@ def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
     report = store.report(shown.address.report)
     frame = parts.operation_by_tile(report, **shown.asked()).frame()
     fields = parts.filled_columns(frame, [name for name, _, _ in PHASES[:3]])
-    sets = _known(parts.operation_compute_sets(report, **shown.asked()).frame())
+    sets = _recorded(parts.operation_compute_sets(report, **shown.asked()).frame())
     pieces: list[Element] = [_phases(shown.costs)]
     if fields:
         figure = by_tile(frame, fields, unit="cycles", stacked=True, theme=theme)
@@ -283,7 +280,7 @@ def _sets_table(report: Report, identifier: str, sets: Frame, columns: Sequence[
     return html.Div([grid, html.P(note, className="note")])
 
 
-def _known(frame: Frame) -> Frame:
+def _recorded(frame: Frame) -> Frame:
     """Leave out what was not recorded."""
     counts = ("executions", "cycles", "estimated_cycles", "flops")
     return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in counts})
@@ -317,7 +314,7 @@ def _phases(costs: dict[str, Any]) -> Element:
 def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
     del theme
     report = store.report(shown.address.report)
-    sets = _known(parts.operation_compute_sets(report, **shown.asked()).frame())
+    sets = _recorded(parts.operation_compute_sets(report, **shown.asked()).frame())
     if not sets["flops"].notna().any():
         why = "The report tells no floating-point operations of it."
         option = "profiler.includeFlopEstimates records them; what only moves data has none."

@@ -208,7 +208,7 @@ def apart(costs: Frame) -> Frame:
 
 def rows(store: Store, state: Address) -> Frame:
     """Return the rows of the table, unknown figures as missing; raises PvaError."""
-    frame = components.filtered(_known(costs_of(store, state)), state.filter)
+    frame = components.filtered(_recorded(costs_of(store, state)), state.filter)
     frame = branches(frame, state) if is_tree(state) else frame.assign(label="", source="")
     name = state.text("operation")
     kind = {"operation": "operation", "scope": "layer"}.get(state.text("layer", FALLBACK[0]))
@@ -217,13 +217,13 @@ def rows(store: Store, state: Address) -> Frame:
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
 
 
-def _known(costs: Frame) -> Frame:
+def _recorded(costs: Frame) -> Frame:
     return costs.assign(**{name: costs[name].where(costs[name] >= 0) for name in FIELDS})
 
 
 def total(costs: Frame) -> Frame:
     """Add all operations up, as a frame of one row."""
-    return total_of_costs(_known(costs), FIELDS).assign(operation="Total", kind="", mark="")
+    return total_of_costs(_recorded(costs), FIELDS).assign(operation="Total", kind="", mark="")
 
 
 def table(store: Store, state: Address, theme: Theme) -> Element:

@@ -14,7 +14,7 @@ from dashboard.address import Address
 from dashboard.details.objects import with_object
 from dashboard.elements import components
 from dashboard.elements.columns import declared_columns
-from dashboard.elements.components import Column, Element, Frame, facts
+from dashboard.elements.components import Column, Element, Facts, Frame, facts, recorded_fact
 from dashboard.figures.tiles import by_tile
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.headlines import counted
@@ -217,28 +217,23 @@ def with_time(cycles: float, clock: float) -> str:
     return units.cycles(cycles, clock) if clock > 0 else units.count(cycles)
 
 
-Pairs = list[tuple[str, str]]
 Lines = Any  # the line of a program as a dict, in a list; none of what is in no tree
 
 
-def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
-    return [(name, write(value))] if value == value and value >= 0 else []
-
-
-def _identity(figures: ProgramFigures, line: Lines) -> Pairs:
+def _identity(figures: ProgramFigures, line: Lines) -> Facts:
     """Return what the step is, by its kind."""
     pairs = [("Type", figures.type), ("Program", f"{figures.program:,}")]
     if figures.type == "OnTileExecute":
         pairs += [("Compute set", figures.operand_name or "–")]
-        pairs += _known("Number of the compute set", figures.operand, units.count)
+        pairs += recorded_fact("Number of the compute set", figures.operand, units.count)
     elif figures.operand >= 0:
-        pairs += _known("Number of the exchange", figures.operand, units.count)
+        pairs += recorded_fact("Number of the exchange", figures.operand, units.count)
     if figures.type == "StreamCopy":
         pairs += [("Host side", _host_side(figures))]
     if figures.sync_type:
         words = {"External": "external: with the host or other IPUs", "Internal": "on the IPU"}
         pairs += [("Kind of sync", words.get(figures.sync_type, figures.sync_type))]
-    pairs += _known("Runs its body", figures.count, lambda count: counted(count, "time"))
+    pairs += recorded_fact("Runs its body", figures.count, lambda count: counted(count, "time"))
     if line:
         words = {"control": "control program"}.get(line[0]["part"], line[0]["part"])
         pairs += [("Part of", f"{words} {line[0]['number']}")]
@@ -252,14 +247,14 @@ def _host_side(figures: ProgramFigures) -> str:
     return ", ".join(texts) or "nothing"
 
 
-def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
+def _time(figures: ProgramFigures, line: Lines, clock: float) -> Facts:
     """Return how often it ran and how long it took."""
     record = line[0] if line else {}
     ran = int(record.get("executions", -1))
     cycles = int(record.get("cycles", figures.cycles))
-    pairs = _known("Ran in the recorded runs", max(ran, figures.executions), units.count)
-    pairs += _known("Cycles in all", cycles, lambda value: with_time(value, clock))
-    pairs += _known("Of all cycles", record.get("share", figures.share), units.share)
+    pairs = recorded_fact("Ran in the recorded runs", max(ran, figures.executions), units.count)
+    pairs += recorded_fact("Cycles in all", cycles, lambda value: with_time(value, clock))
+    pairs += recorded_fact("Of all cycles", record.get("share", figures.share), units.share)
     if figures.min_cycles < figures.max_cycles:
         least, most, mean = map(
             units.cycles_or_time, (figures.min_cycles, figures.max_cycles, figures.mean_cycles)
@@ -269,20 +264,20 @@ def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
     elif figures.max_cycles >= 0:
         pairs += [("Cycles of one execution", with_time(figures.max_cycles, clock))]
     estimate = int(record.get("estimated_cycles", figures.estimated_cycles))
-    return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
+    return pairs + recorded_fact("Estimate of one execution", estimate, units.cycles_or_time)
 
 
-def _space(figures: ProgramFigures) -> Pairs:
+def _space(figures: ProgramFigures) -> Facts:
     """Return what it moves, computes and takes."""
     return [
-        *_known("Active tiles", figures.active_tiles, units.count),
-        *_known("Vertices", figures.vertices, units.count),
-        *_known("Floating-point operations", figures.flops, units.count),
-        *_known("Bytes received", figures.bytes_received, units.size),
-        *_known("Bytes sent", figures.bytes_sent, units.size),
-        *_known("Control code", figures.control_code, units.size),
-        *_known("Exchange code", figures.exchange_code, units.size),
-        *_known("State of its vertices", figures.vertex_state, units.size),
+        *recorded_fact("Active tiles", figures.active_tiles, units.count),
+        *recorded_fact("Vertices", figures.vertices, units.count),
+        *recorded_fact("Floating-point operations", figures.flops, units.count),
+        *recorded_fact("Bytes received", figures.bytes_received, units.size),
+        *recorded_fact("Bytes sent", figures.bytes_sent, units.size),
+        *recorded_fact("Control code", figures.control_code, units.size),
+        *recorded_fact("Exchange code", figures.exchange_code, units.size),
+        *recorded_fact("State of its vertices", figures.vertex_state, units.size),
     ]
 
 

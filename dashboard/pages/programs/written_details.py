@@ -11,7 +11,7 @@ from dash import dcc, html
 from dashboard import address, controls
 from dashboard.address import Address
 from dashboard.elements import components
-from dashboard.elements.components import Element, Frame, facts, rows_of
+from dashboard.elements.components import Element, Facts, Frame, facts, recorded_fact, rows_of
 from dashboard.pages.headlines import counted
 from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
@@ -133,14 +133,7 @@ def _function(report: Report, figures: WrittenFigures) -> dict[str, str]:
     return {} if program < 0 else {"program": str(program), "stage": WRITTEN}
 
 
-Pairs = list[tuple[str, str]]
-
-
-def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
-    return [(name, write(value))] if value == value and value >= 0 else []
-
-
-def _identity(figures: WrittenFigures, line: Line) -> Pairs:
+def _identity(figures: WrittenFigures, line: Line) -> Facts:
     """Return what the program is, and where it stands."""
     part = {"control": "control program"}.get(line["part"], line["part"])
     return [
@@ -148,32 +141,34 @@ def _identity(figures: WrittenFigures, line: Line) -> Pairs:
         ("Written program", f"{figures.program:,}"),
         ("Part of", f"{part} {line['number']}"),
         *([("Branch", figures.role)] if figures.role else []),
-        *_known("Runs its body", figures.count, lambda count: counted(count, "time")),
+        *recorded_fact("Runs its body", figures.count, lambda count: counted(count, "time")),
         *([("Compute set", figures.compute_set_name)] if figures.compute_set_name else []),
-        *_known("Calls function", figures.target, units.count),
+        *recorded_fact("Calls function", figures.target, units.count),
     ]
 
 
-def _operands(figures: WrittenFigures) -> Pairs:
+def _operands(figures: WrittenFigures) -> Facts:
     """Return what it reads and writes by itself."""
     decides = figures.type in ("If", "Switch") or figures.type.startswith("Repeat")
     read = "Decides by" if decides else "From"
     return [
         *([(read, figures.source)] if figures.source else []),
         *([("To", figures.destination)] if figures.destination else []),
-        *_known("Moves", figures.bytes, units.size),
+        *recorded_fact("Moves", figures.bytes, units.size),
     ]
 
 
-def _cost(line: Line, became: Frame, clock: float) -> Pairs:
+def _cost(line: Line, became: Frame, clock: float) -> Facts:
     """Return what it became, and what that costs with all its parts."""
     pairs = [("Became", counted(len(became), "program") if len(became) else "no program")]
-    pairs += _known("Ran in the recorded runs", line["executions"], units.count)
-    pairs += _known("Cycles in all", line["cycles"], lambda value: units.cycles(value, clock))
-    pairs += _known("Of all cycles", line["share"], units.share)
-    pairs += _known("One execution, mean", line["mean_cycles"], units.cycles_or_time)
+    pairs += recorded_fact("Ran in the recorded runs", line["executions"], units.count)
+    pairs += recorded_fact(
+        "Cycles in all", line["cycles"], lambda value: units.cycles(value, clock)
+    )
+    pairs += recorded_fact("Of all cycles", line["share"], units.share)
+    pairs += recorded_fact("One execution, mean", line["mean_cycles"], units.cycles_or_time)
     estimate = line["estimated_cycles"]
-    return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
+    return pairs + recorded_fact("Estimate of one execution", estimate, units.cycles_or_time)
 
 
 def _results(state: Address, line: Line, became: Frame) -> Element:
