@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS, labels, summed
-from pva.analysis.columns import analysis
+from pva.analysis.columns import analysis, table
 from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.selection import SelectionError, chosen, program_texts
-from pva.analysis.table import Columns, Declared, Table, largest_first
+from pva.analysis.table import Columns, Table, largest_first
 from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
@@ -34,13 +34,7 @@ _KEY = re.compile(r"([vp])(\d{1,12})")
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """A part of the graph.
-
-    `nodes`: key, kind (variable, or the type of the program), row, name, bytes (of a variable; of
-    all variables that a program touches), layer (data flows from lower ones to higher ones),
-    opened, neighbours and hidden (how many of them are not here). `edges`: source and target (keys,
-    in the direction of the data), bytes of the variable at one end.
-    """
+    """A part of the graph: its nodes, and its edges in the direction of the data."""
 
     nodes: Table
     edges: Table
@@ -246,6 +240,16 @@ def _number(report: Report, key: str) -> int:
     return int(_same_work(report)[chosen("program", row, programs)])
 
 
+@table(
+    "key kind row name bytes:bytes layer opened neighbours hidden",
+    row="row of the variable or of the program",
+    name="debug name of the variable, or of what reads and writes it",
+    bytes="bytes of the variable, or of all that it touches",
+    layer="place in the direction of the data, which flows from lower layers to higher ones",
+    opened="true if its neighbours were asked for",
+    neighbours="nodes that it reads, writes, or is read or written by",
+    hidden="how many of these are not here",
+)
 def _nodes(
     report: Report,
     nodes: Integers,
@@ -254,7 +258,7 @@ def _nodes(
     ends: Integers,
     inside: npt.NDArray[np.bool_],
     sizes: Integers,
-) -> Table:
+) -> Columns:
     data = report.dataset
     shift = data.length("programs")
     pairs = np.unique(ends, axis=1) if ends.size else ends
@@ -266,35 +270,30 @@ def _nodes(
     touched = summed(pairs[0], sizes[pairs[1] - shift], shift) if shift else np.zeros(1, np.int64)
     names = np.append(data.column("variables", "name"), "")
     types = np.array(program_texts(report, programs)[0], dtype=object)
-    return Table(
-        {
-            "key": [f"v{n - shift}" if n >= shift else f"p{n}" for n in nodes.tolist()],
-            "kind": np.where(is_variable, VARIABLE, types),
-            "row": np.where(is_variable, variables, programs),
-            "name": np.where(is_variable, names[variables], labels(report, programs)),
-            "bytes": np.where(is_variable, np.append(sizes, 0)[variables], touched[programs]),
-            "layer": [layers[n] for n in nodes.tolist()],
-            "opened": [n in opened for n in nodes.tolist()],
-            "neighbours": all_of,
-            "hidden": all_of - visible,
-        },
-        Declared({}, {}),
-    )
+    return {
+        "key": [f"v{n - shift}" if n >= shift else f"p{n}" for n in nodes.tolist()],
+        "kind": np.where(is_variable, VARIABLE, types),
+        "row": np.where(is_variable, variables, programs),
+        "name": np.where(is_variable, names[variables], labels(report, programs)),
+        "bytes": np.where(is_variable, np.append(sizes, 0)[variables], touched[programs]),
+        "layer": [layers[n] for n in nodes.tolist()],
+        "opened": [n in opened for n in nodes.tolist()],
+        "neighbours": all_of,
+        "hidden": all_of - visible,
+    }
 
 
+@table("source target bytes:bytes", bytes="bytes of the variable at one end")
 def _edges_among(
     ends: Integers, write: npt.NDArray[np.bool_], shift: int, sizes: Integers
-) -> Table:
+) -> Columns:
     programs = np.array([f"p{row}" for row in ends[0].tolist()], dtype=object)
     variables = np.array([f"v{row - shift}" for row in ends[1].tolist()], dtype=object)
-    return Table(
-        {
-            "source": np.where(write, programs, variables),
-            "target": np.where(write, variables, programs),
-            "bytes": sizes[ends[1] - shift],
-        },
-        Declared({}, {}),
-    )
+    return {
+        "source": np.where(write, programs, variables),
+        "target": np.where(write, variables, programs),
+        "bytes": sizes[ends[1] - shift],
+    }
 
 
 def has_accesses(report: Report) -> bool:
