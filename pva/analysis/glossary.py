@@ -29,7 +29,7 @@ at_peak: true if it is live where liveness peaks
 balance: mean / most
 basis: what the waits were computed from
 batch: number of the batch
-batches: batches
+batches: batches that ran
 before: value in the first of the two
 before:bytes: bytes in the first report
 before:cycles: cycles in the first report
@@ -115,7 +115,7 @@ end_microseconds: end on the host, since the epoch
 end_ns: end, counted from the begin of the trace
 end_step: step after the last
 estimated_cycles: cycles that the compiler estimated
-events: events
+events: events of the host trace
 events_after: events in the second trace
 events_before: events in the first trace
 exact: true if the bounds agree
@@ -198,7 +198,7 @@ json: further keys of the debug context
 key: key of the node
 kind: kind
 label: label
-labels: labels
+labels: different texts of the events
 largest_category: category with the most bytes
 largest_category_bytes: bytes of this category
 largest_variable: largest variable live at the peak
@@ -220,10 +220,10 @@ latency_p95_ns: latency that 95 % of the requests do not exceed
 latency_p99_9_ns: latency that 99.9 % of the requests do not exceed
 latency_p99_ns: latency that 99 % of the requests do not exceed
 latency_seconds: time from the begin of the first input to the end of the last output
-layer: layer
+layer: outermost scope of the debug names
 layers: how many layers move
 least: least
-line: line
+line: line of the source file
 live: bytes that are live on the fullest tile of the group
 liveness_step: program step, as in liveness_curve; -1 for none
 load: requests that arrived in a second
@@ -237,7 +237,7 @@ max_live: most bytes that are live at once
 max_ns: longest
 mean: mean
 mean_bytes: bytes of the mean tile
-mean_cycles: mean cycles
+mean_cycles: mean cycles of the tiles or executions
 mean_ns: mean duration
 mean_tile_balance: mean tile balance of its steps
 mean_wait: how long a tile of the IPU waits on average
@@ -252,7 +252,7 @@ most: most
 most_bytes: bytes on the fullest tile
 most_live: most bytes that are live at once
 most_on_a_tile: most bytes on one tile
-name: name
+name: debug name
 non_interleaved: bytes in non-interleaved memory
 non_interleaved_gaps: gaps in non-interleaved memory
 not_always_live: bytes of the variables that are not always live
@@ -265,7 +265,7 @@ offset_ns: time added to the clock of the instance
 on_fullest: part of the saving that is on the fullest tile
 operand: row of the compute set or exchange that the program runs; -1 for none
 operand_name: name of this compute set or exchange
-operation: operation
+operation: operation, by its scope in the debug names
 operations: operations
 option: engine option that records it
 other: other instructions
@@ -306,7 +306,7 @@ pieces: how many pieces
 place: place
 preferred: preferred sizes of batches
 problem: why it is not known
-problems: problems
+problems: how many problems it has
 program: row of the program; -1 for none
 programs: how many programs
 queue_longest: most requests in the queue
@@ -337,11 +337,11 @@ row: row in which it lies
 rows: rows
 rows_per_batch: mean rows of a batch
 rows_per_second: rows in a second
-rule: rule
+rule: name of the rule
 run: number of the run
 run:fraction: part of the time in runs
 run_microseconds: time of the run on the host
-runs: runs
+runs: runs of the engine
 saving: what it could save at most
 saving_share: part of the whole that it could save
 seconds: time
@@ -357,12 +357,12 @@ setup_cycles: cycles of the runs of set-up
 setup_runs: runs of set-up
 setup_seconds: time of the runs of set-up
 severity: problem, cost or note
-shape: shape
+shape: size of each dimension
 share: part of the whole
 shares: how many other pieces it overlaps
 show: analysis with the details
 slowest_tile: tile with the most cycles
-source: source
+source: variable that it copies, or decides by
 source_name: name of the source
 span_ns: time from the first arrival to the last answer
 spread_cycles: cycles of all executions above the least
@@ -373,8 +373,8 @@ state: bytes of the state of vertices
 steady_cycles: cycles from one batch to the next in a full pipeline
 steady_items_per_second: items in a second in a full pipeline
 steady_seconds: time from one batch to the next in a full pipeline
-step: step
-steps: steps
+step: number of the step
+steps: executed steps
 straggler: true if it holds the others up
 stream_bytes_in: bytes from streams
 stream_bytes_out: bytes to streams
@@ -382,9 +382,9 @@ sync: part of the tile cycles in syncs
 sync:cycles: cycles of syncs
 sync_share: part of the tile cycles in syncs
 sync_type: type of the sync
-syncs: syncs
+syncs: executed syncs
 table: table in which it lies
-target: target
+target: function that is called
 target_name: name of the target
 tells: what the rule tells
 thread_balance: active cycles / cycles of the tiles
@@ -411,7 +411,7 @@ trace_end: end in the host trace
 trace_seconds: time that the host trace lasts
 trial: key of the trial
 try_it: command that tries it
-type: type
+type: type of the program
 unit: unit of the row
 unknown_compute_sets: compute sets that do not tell their operations
 upload_ns: time to join the inputs
@@ -423,7 +423,7 @@ version: version of the model
 vertex_code: code of vertex types; -1 where it was not counted
 vertex_data: bytes of the fields of vertices
 vertex_state: bytes of the state of vertices
-vertex_type: vertex type
+vertex_type: name of the vertex type
 vertices: how many vertices; -1 where it was not recorded
 vertices_per_tile: vertices on a tile that has some
 wait_ns: time that others wait for it

@@ -49,7 +49,10 @@ class Clock:
     begin_ns: int | None = None
 
 
-@analysis("instance host method offset_ns:ns residual_ns:ns events problem")
+@analysis(
+    "instance host method offset_ns:ns residual_ns:ns events problem",
+    events="collectives that were matched",
+)
 def clock_residual(run: SeveralInstances) -> Columns:
     """Return how the clocks of instances were compared, and how far off they may be.
 

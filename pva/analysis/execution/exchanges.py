@@ -290,7 +290,8 @@ def exchange_code_sums(report: Report) -> dict[str, int]:
 
 @analysis(
     "name executions bytes_in:bytes bytes_out:bytes cycles:cycles exposed_cycles:cycles "
-    "bytes_per_second:bytes/s"
+    "bytes_per_second:bytes/s",
+    name="name of the stream",
 )
 def stream_bandwidth(report: Report) -> Columns:
     """Return how fast each stream moves data to and from the host, the most cycles first.

@@ -23,7 +23,8 @@ LEAST_SHARE = 46  # tiles of an IPU to one I/O tile: PopART has 32 of 1,472 at l
 
 @analysis(
     "run name ipu cycles:cycles io_cycles:cycles hidden_cycles:cycles exposed_cycles:cycles "
-    "hidden_share:fraction exposed_share:fraction io_tiles"
+    "hidden_share:fraction exposed_share:fraction io_tiles",
+    name="name of the run",
 )
 def overlap_io(report: Report) -> Columns:
     """Return of each run and IPU what of its exchange with the host was hidden beneath its work.

@@ -183,7 +183,8 @@ def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats
 
 
 @analysis(
-    "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
+    "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs",
+    name="name of the run",
 )
 def time_between_runs(report: Report) -> Columns:
     """Return how long the device waits for the host before each run, the longest wait first.

@@ -258,7 +258,8 @@ def step_columns(
 @analysis(
     "run name program first_step end_step cycles_from:cycles cycles:cycles "
     "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns items batches stages "
-    "steps recorded device_microseconds:µs"
+    "steps recorded device_microseconds:µs",
+    name="name of the run",
 )
 def runs(report: Report) -> Columns:
     """Assign each run of the program: cycles, time on the device, and whether its steps are there.
@@ -296,7 +297,7 @@ def total_of_runs(report: Report) -> RunTotals:
     return RunTotals(len(timed), int(timed["cycles"].sum()), seconds)
 
 
-@analysis("name runs cycles:cycles device_microseconds:µs")
+@analysis("name runs cycles:cycles device_microseconds:µs", name="name of the runs")
 def other_runs(report: Report) -> Columns:
     """Sum up the runs made while profiling was disabled, by name, in the order of the first.
 

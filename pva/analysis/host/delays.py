@@ -30,7 +30,9 @@ BETWEEN, IN_CALLBACK = "between runs", "stream callback"
 
 @analysis(
     "function channel where events wait_ns:ns longest_ns:ns run name step cycles:cycles "
-    "share:fraction"
+    "share:fraction",
+    name="name of the run",
+    where="stream callback, or between runs",
 )
 def host_delays(report: Report) -> Columns:
     """Return which functions of the host the device waits for, the longest waits first.

@@ -58,7 +58,7 @@ def channel_statistics(trace: Trace) -> Columns:
     return largest_first(columns, "self_ns")
 
 
-@analysis("label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns")
+@analysis("label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns", label="text of the event")
 def longest_events(trace: Trace, *, count: int = 20) -> Columns:
     """Return the single events on the host that took longest without what is inside them.
 
@@ -91,7 +91,7 @@ def _longest(trace: Trace, thread: Thread, count: int) -> Columns:
     return dict(zip(_EVENT_COLUMNS, values, strict=True))
 
 
-@analysis("pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns")
+@analysis("pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns", name="name of the thread")
 def threads(trace: Trace) -> Columns:
     """Describe each thread: its events, when it was traced, and how long it was inside events.
 

@@ -67,7 +67,9 @@ UNCHECKED = ("rule", "about", "tells", "why")
 
 @analysis(
     "rule about severity what where amount unit advice saving of saving_share:fraction "
-    "on_fullest:bytes show tile step variable name try_it measured_saving trial"
+    "on_fullest:bytes show tile step variable name try_it measured_saving trial",
+    name="debug name of what it is about, empty without one",
+    where="step, run or tile that it is about",
 )
 def insights(report: Report, *, runs: str = STEADY) -> Columns:
     """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
@@ -93,7 +95,7 @@ def insights(report: Report, *, runs: str = STEADY) -> Columns:
     return columns_of(rows, (*FIELDS, *TRIALS))
 
 
-@analysis("rule about tells why")
+@analysis("rule about tells why", why="why it was not checked")
 def unchecked_rules(report: Report, *, runs: str = STEADY) -> Columns:
     """Return which rules of `insights` could not be checked, as the report lacks what they need.
 

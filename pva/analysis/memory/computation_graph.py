@@ -46,6 +46,7 @@ class Neighbourhood:
     bytes="bytes of the variable, or of all that it touches",
     reads="how many it reads, or by how many it is read",
     writes="how many it writes, or by how many it is written",
+    kind="variable, or the type of the program",
 )
 def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the nodes of the computation graph: what reads and writes variables, and variables.
@@ -85,6 +86,8 @@ def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = No
 @analysis(
     "source source_name target target_name bytes:bytes",
     bytes="bytes of the variable that is read or written",
+    source="key of the node that the data come from",
+    target="key of the node that the data go to",
 )
 def graph_edges(
     report: Report,
@@ -249,6 +252,7 @@ def _number(report: Report, key: str) -> int:
     opened="true if its neighbours were asked for",
     neighbours="nodes that it reads, writes, or is read or written by",
     hidden="how many of these are not here",
+    kind="variable, or the type of the program",
 )
 def _nodes(
     report: Report,
@@ -283,7 +287,12 @@ def _nodes(
     }
 
 
-@table("source target bytes:bytes", bytes="bytes of the variable at one end")
+@table(
+    "source target bytes:bytes",
+    bytes="bytes of the variable at one end",
+    source="key of the node that the data come from",
+    target="key of the node that the data go to",
+)
 def _edges_among(
     ends: Integers, write: npt.NDArray[np.bool_], shift: int, sizes: Integers
 ) -> Columns:

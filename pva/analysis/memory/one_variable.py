@@ -59,7 +59,8 @@ class VariableFigures(Facts):
 @analysis(
     "variable name type shape category bytes:bytes tiles fullest_tile most_bytes:bytes "
     "always_live first_step last_step first_name last_name at_peak readers writers last_reader "
-    "last_writer operation file line function"
+    "last_writer operation file line function",
+    type="type of the elements",
 )
 def variable_figures(report: Report, *, variable: int) -> VariableFigures:
     """Return what a variable is, where it lies, when it is live, who uses it, where it was made.
@@ -105,7 +106,7 @@ def variable_figures(report: Report, *, variable: int) -> VariableFigures:
     )
 
 
-@analysis("context layer name file line function json")
+@analysis("context layer name file line function json", layer="software layer")
 def variable_contexts(report: Report, *, variable: int) -> Columns:
     """Return where a variable was made: its debug context and those around it, outermost first.
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 ORDER = 60  # of its analyses in the catalogue
 
 
-@analysis("variable name type shape category bytes:bytes share:fraction always_live at_peak")
+@analysis(
+    "variable name type shape category bytes:bytes share:fraction always_live at_peak",
+    type="type of the elements",
+)
 def largest_variables(report: Report) -> Columns:
     """Return which variables take the most bytes on all tiles, the compiler's included.
 
@@ -53,7 +56,10 @@ def live_at_peak_truths(report: Report) -> Truths:
     return live
 
 
-@analysis("type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes")
+@analysis(
+    "type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes",
+    type="type of the elements",
+)
 def memory_by_type(report: Report) -> Columns:
     """Return the bytes of the variables of each element type, the largest first.
 

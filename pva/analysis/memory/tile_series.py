@@ -180,6 +180,7 @@ def _of_category(report: Report, category: str) -> object:
     "tile address:bytes end:bytes bytes:bytes region name category first_step last_step kind "
     "shares",
     bytes="length in bytes",
+    kind="piece of a variable, or gap",
 )
 def address_map(report: Report, *, tile: int) -> Columns:
     """Lay out what lies on a tile by address, and the gaps between.

@@ -191,7 +191,7 @@ def _control_code(report: Report, programs: Integers, tiles: int) -> Integers:
     return np.cumsum(change[:-1])
 
 
-@analysis("context layer name file line function json programs")
+@analysis("context layer name file line function json programs", layer="software layer")
 def operation_contexts(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
     """Return the debug contexts of an operation and those around them, outermost first.
 

@@ -64,7 +64,9 @@ LAYERS = {
 }  # fmt: skip
 
 
-@analysis("layer label operations programs contexts")
+@analysis(
+    "layer label operations programs contexts", layer="software layer", label="words for the layer"
+)
 def software_layers(report: Report) -> Columns:
     """Return by which software layers operations can be counted, and what each of them covers.
 

@@ -25,6 +25,7 @@ ORDER = 131  # of its analyses in the catalogue
     kind="class in the framework",
     source="file and line of its forward",
     **{"*": "bytes at this step"},
+    operation="path of the module",
 )
 def live_by_module(
     report: Report,

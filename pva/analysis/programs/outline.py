@@ -22,7 +22,9 @@ _MOSTLY = 0.75  # of a program's cycles, in one of its parts: that part is what 
 _NOTABLE = 0.01  # of a program's cycles: a part with a name that is worth a line
 
 
-@analysis("role line program type name executions cycles:cycles share:fraction")
+@analysis(
+    "role line program type name executions cycles:cycles share:fraction", line="number of the line"
+)
 def program_stages(report: Report) -> Columns:
     """Return what the program does, in which order, and which part takes the time.
 

@@ -209,6 +209,7 @@ def compare_labels(before: Trace, after: Trace) -> Columns:
     before="its value in the first report, empty where that has none",
     after="its value in the second report, empty where that has none",
     differs="true if it is not the same in both",
+    name="name of the setting",
 )
 def compare_settings(before: Report, after: Report) -> Columns:
     """Compare target, graph, version and engine options: about, name, before and after, as texts.

@@ -62,7 +62,8 @@ class ReportOverview(Facts):
 
 @analysis(
     "type architecture ipus tiles created fullest_tile fullest_bytes:bytes bytes_per_tile:bytes "
-    "tiles_out_of_memory code_counted runs cycles:cycles seconds:s"
+    "tiles_out_of_memory code_counted runs cycles:cycles seconds:s",
+    type="type of the target",
 )
 def report_overview(report: Report) -> ReportOverview:
     """Return on what a report was made, how full its fullest tile is, and how long its runs took.

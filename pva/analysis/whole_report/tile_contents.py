@@ -47,7 +47,7 @@ def _by_tile(values: Integers, tiles: Tiles) -> dict[str, Integers]:
     return {name: values[:, place] for name, place in own_columns(tiles).items()}
 
 
-@analysis("path label *:bytes")
+@analysis("path label *:bytes", label="words for the row")
 def tile_details(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Sum up the memory of each chosen tile, or of all, by region, use and liveness: a tree.
 
