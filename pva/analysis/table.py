@@ -238,11 +238,14 @@ def _codes(values: Values) -> Integers:
     """Return the place of each value among the different ones, ascending."""
     if values.dtype != object:
         return np.unique(values, return_inverse=True)[1]
-    # Only the different texts are sorted: comparing objects takes long.
+    # Only the different texts are sorted: comparing objects takes long. Numbered by their first
+    # place they are looked up in the order of the memory.
     texts = values.tolist()
-    different = sorted(set(texts))
-    places = dict(zip(different, range(len(different)), strict=True))
-    return np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+    different = list(dict.fromkeys(texts))
+    numbers = dict(zip(different, range(len(different)), strict=True))
+    places = np.empty(len(different), np.int64)
+    places[sorted(numbers.values(), key=different.__getitem__)] = np.arange(len(different))
+    return places[np.fromiter(map(numbers.__getitem__, texts), np.int64, len(texts))]
 
 
 def largest_first(columns: Columns, *keys: str) -> Arrays:
