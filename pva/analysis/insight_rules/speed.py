@@ -18,7 +18,6 @@ from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, 
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.array_types import Integers, Truths
 from pva.data.tile_sets import has_io_tiles
-from pva.lazy import pandas as pd
 from pva.units import count, cycles_in_words, share
 
 if TYPE_CHECKING:
@@ -42,10 +41,6 @@ def _cycles(report: Report) -> int:
     return int(elapsed(report).sum())
 
 
-def _named(row: pd.Series) -> str:
-    return str(row["name"] or f"({row['type']})")
-
-
 def uneven_work(report: Report) -> list[Finding]:
     """Report that tiles wait for others that have more to compute."""
     total = _cycles(report)
@@ -61,7 +56,7 @@ def uneven_work(report: Report) -> list[Finding]:
             lost,
             what=f"Unbalanced: tiles wait {share(min(part(lost, total), 1))} of the time "
             "for the slowest of a compute set",
-            where=f"most in {_named(worst)}: {count(worst['active_tiles'])} of "
+            where=f"most in {worst['name']}: {count(worst['active_tiles'])} of "
             f"{count(worst['tiles'])} tiles work, the mean "
             f"{cycles_in_words(worst['mean_cycles'])} of the slowest's "
             f"{cycles_in_words(worst['cycles'])}",
@@ -110,7 +105,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
             total,
             min(lost, spent),
             what=f"Bound by exchange: moving data takes {share(part(spent, total))} of the time",
-            where=f"most in {_named(worst)}, {cycles_in_words(worst['cycles'])} each time",
+            where=f"most in {worst['name']}, {cycles_in_words(worst['cycles'])} each time",
             amount=spent,
             advice="Let operations read their operands where they lie; the saving is that of "
             "exchanges in which every tile moves as much as the mean.",
@@ -125,23 +120,20 @@ def bound_by_host(report: Report) -> list[Finding]:
     total, spent = _cycles(report), _of_phase(report, "host exchange")
     if spent <= HOST_BOUND * total:
         return []
-    worst = (
-        stream_bandwidth(report)
-        .frame()
-        .sort_values("exposed_cycles", ascending=False, kind="stable")
-    )
+    streams = stream_bandwidth(report)
+    worst = int(streams["exposed_cycles"].to_numpy().argmax())
+    name = str(streams["name"][worst])
     hidden = min(spent, _of_phase(report, "compute"))
     return [
         _finding(
             total,
             hidden,
             what=f"Bound by the host: the runs wait for it {share(part(spent, total))} of the time",
-            where=f"most in {worst['name'].iloc[0]}, "
-            f"{cycles_in_words(worst['exposed_cycles'].iloc[0])}",
+            where=f"most in {name}, {cycles_in_words(streams['exposed_cycles'][worst])}",
             amount=spent,
             advice=_advice_on_io(report),
             show="overlap_io",
-            name=str(worst["name"].iloc[0]),
+            name=name,
         )
     ]
 
@@ -242,7 +234,7 @@ def many_tiny_steps(report: Report) -> list[Finding]:
     saving = min(
         tiny.sum() / 2 * mean, float(spent[syncs & _between(report, tiny, computes)].sum())
     )
-    if not computes.any() or 2 * tiny.sum() <= computes.sum() or saving <= WORTH_A_LOOK * total:
+    if 2 * tiny.sum() <= computes.sum() or saving <= WORTH_A_LOOK * total:
         return []
     return [
         _finding(
@@ -262,10 +254,10 @@ def many_tiny_steps(report: Report) -> list[Finding]:
 
 
 def _between(report: Report, mask: Truths, members: Truths) -> Truths:
-    """Return which steps are next to one of `mask` on both sides, among `members` of their run."""
+    """Return which others are next to one of `mask` on both sides, among `members` of their run."""
     run = report.dataset.column("steps", "run")
     places, steps = np.flatnonzero(members), np.arange(len(members))
-    after = places.searchsorted(steps, "right")
+    after = places.searchsorted(steps)
     inside = (after > 0) & (after < len(places))
     enclosed = np.zeros(len(members), dtype=bool)
     before, behind = places[after[inside] - 1], places[after[inside]]
