@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.host.alignment import RUN, Alignment, align, gaps, waits
+from pva.analysis.host.alignment import RUN, Alignment, align, gaps, run_events, waits
 from pva.analysis.timeline.pyramid import build
 from pva.errors import NotRecordedError
 from pva.model.host_trace.events import Metadata, Names, ThreadColumns
@@ -89,6 +89,8 @@ def test_a_run_of_a_cycle_or_of_none_has_a_place() -> None:
     assert (short.run.tolist(), short.device.tolist()) == ([0, 1, 2], [0, 1, 200])
     begin, end = short.spans(np.array([0]), np.array([1]), "simulated")
     assert (begin.tolist(), end.tolist()) == ([450], [650])
+    last = align(report(cycles=np.array([50, 100, 1])), TRACE)
+    assert last.on_device(np.array([150, 151]), "simulated").tolist() == [700, 900]
 
 
 def test_host_moments_within_the_last_run_are_shortened_as_it_is(found: Alignment) -> None:
@@ -202,6 +204,7 @@ def test_what_the_simulator_does_for_itself_takes_no_time_on_the_device(found: A
         ([(390, 500), (410, 420)], [[400, 450]]),  # one within another
         ([(0, 50), (100, 420), (390, 400)], [[0, 50], [400, 420]]),
         ([(950, 990)], [[950, 990]]),
+        ([(390, 400), (420, 420)], []),  # of which nothing is left, and of no length
     ],
 )
 def test_the_simulators_own_work_is_cut_at_the_runs_and_counted_once(
@@ -268,6 +271,19 @@ def test_runs_that_begin_together_stay_in_the_order_of_the_clock() -> None:
     assert kept.begin.tolist() == [300, *[400] * 39]
 
 
+def test_runs_come_by_their_begin_then_by_the_clock_then_by_their_row() -> None:
+    rows = range(40)
+    clock, begin = (
+        np.array([n % 2 for n in rows]),
+        np.array([300 - 100 * (n % 3 > 0) for n in rows]),
+    )
+    runs = {name: np.resize(values, 40) for name, values in report().dataset.table("runs").items()}
+    runs |= {"cycles": np.zeros(40, int), "cycles_from": clock}
+    runs |= {"trace_begin": START + begin, "trace_end": START + begin + 10}
+    kept = align(Report.of(small_report(runs=runs)), TRACE)
+    assert kept.run.tolist() == sorted(rows, key=lambda n: (begin[n], clock[n]))
+
+
 def test_a_trace_of_something_else_is_refused() -> None:
     nowhere = report(trace_begin=NOWHERE, trace_end=NOWHERE)
     with pytest.raises(NotRecordedError) as refused:
@@ -332,6 +348,12 @@ def test_a_report_that_was_renamed_is_the_only_one_told() -> None:
         report(trace_begin=NOWHERE, trace_end=NOWHERE), traced([None, told(1, "old"), "1"])
     )
     assert (kept.run.tolist(), kept.begin.tolist(), kept.end.tolist()) == ([1], [20], [30])
+
+
+def test_an_event_of_a_run_below_0_tells_of_none() -> None:
+    numbered, unnamed = run_events(traced([told(-1, "r"), None, told(0, "r")]), "r")
+    assert numbered == {("run", 0): (40, 50)}
+    assert (unnamed.tolist(), unnamed.dtype) == ([[20, 30]], np.int64)
 
 
 def test_runs_of_which_nothing_tells_are_placed_in_order_if_as_many() -> None:

@@ -221,6 +221,36 @@ def test_sums_of_halves_are_rounded_once_and_the_largest_not_at_all() -> None:
     assert reduce_codelet("MAX", HALF, 0).compute(wide)["out"].dtype == HALF.numpy
 
 
+def one_output(dtype: Any, *values: float, **arrays: float) -> Operands:
+    """Return the operands of one vertex that makes one output of these values."""
+    parameters = {"first": n(0), "outs": n(1), "rows": n(len(values)), "stride": n(1)}
+    group: Any = SimpleNamespace(parameters=parameters | {"regions": n(1)})
+    more = {name: np.array([value], dtype=np.float32) for name, value in arrays.items()}
+    partials = {"partials": np.array(values, dtype=dtype)}
+    return Operands(group, partials | more, {"partials": n(len(values)), "out": n(1)})
+
+
+def test_floats_are_added_as_floats_and_products_of_halves_too() -> None:
+    floats = one_output(np.float32, 1, 2.0**-24, 2.0**-50)  # 1 in any order, the sum is above it
+    assert computed(reduce_codelet("ADD", FLOAT, 0), floats).tolist() == [1]
+    halves = one_output(np.float16, 40000, 4, 0.25)  # 160,000 is no half
+    assert computed(reduce_codelet("MUL", HALF, 0), halves).tolist() == [40000]
+
+
+def test_a_scaled_result_is_rounded_before_it_is_added() -> None:
+    near = 1 + 2.0**-12  # its square is 1 + 2^-11 and half of the last digit, which is lost
+    given = one_output(np.float32, near, scale=near, out=-1 - 2.0**-11)
+    both = reduce_codelet("ADD", FLOAT, 1, update=True, scaled=True)
+    assert computed(both, given).tolist() == [0]
+
+
+def test_a_sum_that_is_added_to_a_half_is_rounded_to_a_float_first() -> None:
+    given = one_output(np.float16, 2.0**-11, 2.0**-24, out=1)
+    given.arrays["out"] = given.arrays["out"].astype(np.float16)
+    updated = reduce_codelet("ADD", HALF, 1, update=True)
+    assert computed(updated, given).tolist() == [1]  # 1 + 2^-11 + 2^-24 is nearer to 1 + 2^-10
+
+
 def test_an_operation_that_there_is_not_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(PoplarError) as refused:
         reduce_codelet("MEAN", FLOAT, 0)
