@@ -20,6 +20,7 @@ from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType
+from simulator.poplibs.popnn.recurrence import gated
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
 from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths, takes_lengths
 from simulator.poplibs.popops.expr import PlaceHolder
@@ -96,72 +97,16 @@ class GruWeights(NamedTuple):
     biases: Tensor
 
 
-@library_call("POPNN")
-def createInput(
-    graph: Graph,
-    params: GruParams,
-    debugContext: str = "",
-    options: Options = None,
-    planningCache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the inputs [timeSteps, batch, inputs]."""
-    name = debug_name(debugContext, "input")
-    return rnn.create_input(graph, params.rnn, UNITS, name, options)
-
-
-@library_call("POPNN")
-def createInitialState(
-    graph: Graph,
-    params: GruParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the output before the first step, [batch, outputs]."""
-    return rnn.create_state(graph, params.rnn, debug_name(debugContext, "initialOutput"))
-
-
-@library_call("POPNN")
-def createWeightsKernel(
-    graph: Graph,
-    params: GruParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Add the weights of inputs and outputs, laid out for the products of the steps."""
-    products = [UNITS] if params.resetAfter else [GATES, 1]
-    kernels = rnn.create_kernel(graph, params.rnn, products, debugContext or "gru", options)
-    order = [BasicGruCellUnit(unit) for unit in params.cellOrder]
-    inputs, states = (concat([part[unit].expand([0]) for unit in order], 0) for part in kernels)
-    return inputs, states
-
-
-@library_call("POPNN")
-def createWeightsBiases(
-    graph: Graph,
-    params: GruParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the biases."""
-    name = debug_name(debugContext, "biases")
-    return rnn.create_biases(graph, params.rnn, params.bias_shape, name)
-
-
-@library_call("POPNN")
-def createWeights(
-    graph: Graph,
-    params: GruParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> GruWeights:
-    """Add all weights and biases."""
-    kernel = createWeightsKernel(graph, params, debugContext, options, cache)
-    biases = createWeightsBiases(graph, params, debugContext, options, cache)
-    return GruWeights(*kernel, biases)
+LAYER: gated.Layer[GruParams] = gated.Layer(
+    "gru",
+    BasicGruCellUnit,
+    products=lambda params: [UNITS] if params.resetAfter else [GATES, 1],
+    bias_shape=lambda params: params.bias_shape,
+    sorts=True,
+)
+createInput = gated.input_of(LAYER)
+createInitialState = gated.state_of(LAYER, "createInitialState", "initialOutput")
+createWeightsKernel, createWeightsBiases, createWeights = gated.weights_of(LAYER, GruWeights)
 
 
 @library_call("POPNN")
@@ -244,7 +189,7 @@ def _forward(
 ) -> Tensor:
     """Add the loop over the steps; return the layer's output."""
     stateInit, in_, weights, intermediates = operands
-    order = order_of(params, name)
+    order = gated.order_of(LAYER, params, name)
     check_tensors(name, params, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
@@ -290,19 +235,9 @@ def _forward(
     return outputs if params.outputFullSequence else state
 
 
-def order_of(params: GruParams, name: str) -> list[int]:
-    """Return where each unit stands in the weights."""
-    cell_order = [BasicGruCellUnit(unit) for unit in params.cellOrder]
-    if sorted(cell_order) != list(BasicGruCellUnit):
-        raise poplibs_error(
-            f"{name}: cell order {cell_order}; each of the {UNITS} units is needed once"
-        )
-    return [cell_order.index(unit) for unit in BasicGruCellUnit]
-
-
 def in_usual_order(weights: GruWeights, order: list[int]) -> GruWeights:
     """Put the units into their usual order."""
-    return GruWeights(*(concat([part[u].expand([0]) for u in order], 0) for part in weights))
+    return GruWeights(*(gated.in_order(part, order) for part in weights))
 
 
 def check_tensors(

@@ -8,7 +8,6 @@ from enum import IntEnum
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
@@ -19,6 +18,7 @@ from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearity
+from simulator.poplibs.popnn.recurrence import gated
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
 from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths
 from simulator.poplibs.popops.expr import Expr, PlaceHolder, Sigmoid, Tanh
@@ -94,41 +94,13 @@ class LstmWeights(NamedTuple):
     biases: Tensor
 
 
-@library_call("POPNN")
-def createInput(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    planningCache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the inputs [timeSteps, batch, inputs]."""
-    name = debug_name(debugContext, "input")
-    return rnn.create_input(graph, params.rnn, UNITS, name, options)
-
-
-@library_call("POPNN")
-def createInitialOutput(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the output before the first step, [batch, outputs]."""
-    return rnn.create_state(graph, params.rnn, debug_name(debugContext, "initialOutput"))
-
-
-@library_call("POPNN")
-def createInitialCellState(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> Tensor:
-    """Add what the cell holds before the first step, [batch, outputs]."""
-    return rnn.create_state(graph, params.rnn, debug_name(debugContext, "initialCellState"))
+LAYER: gated.Layer[LstmParams] = gated.Layer(
+    "lstm", BasicLstmCellUnit, products=lambda _: [UNITS], bias_shape=lambda _: [UNITS]
+)
+createInput = gated.input_of(LAYER)
+createInitialOutput = gated.state_of(LAYER, "createInitialOutput", "initialOutput")
+createInitialCellState = gated.state_of(LAYER, "createInitialCellState", "initialCellState")
+createWeightsKernel, createWeightsBiases, createWeights = gated.weights_of(LAYER, LstmWeights)
 
 
 @library_call("POPNN")
@@ -154,44 +126,6 @@ def zeroInitialState(
 
 
 @library_call("POPNN")
-def createWeightsKernel(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Add the weights of inputs and outputs, laid out for the products of the steps."""
-    return rnn.create_kernel(graph, params.rnn, [UNITS], debugContext or "lstm", options)
-
-
-@library_call("POPNN")
-def createWeightsBiases(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> Tensor:
-    """Add the biases [units, outputs]."""
-    return rnn.create_biases(graph, params.rnn, [UNITS], debug_name(debugContext, "biases"))
-
-
-@library_call("POPNN")
-def createWeights(
-    graph: Graph,
-    params: LstmParams,
-    debugContext: str = "",
-    options: Options = None,
-    cache: PlanningCache | None = None,
-) -> LstmWeights:
-    """Add all weights and biases."""
-    kernel = createWeightsKernel(graph, params, debugContext, options, cache)
-    biases = createWeightsBiases(graph, params, debugContext, options, cache)
-    return LstmWeights(*kernel, biases)
-
-
-@library_call("POPNN")
 def lstmFwd(
     graph: Graph,
     params: LstmParams,
@@ -212,7 +146,7 @@ def lstmFwd(
     (forget, input, candidate, output), the activated cell's and the cell's before the step.
     """
     name = debug_name(debugContext, "lstmFwd")
-    order = order_of(params, name)
+    order = gated.order_of(LAYER, params, name)
     check_tensors(name, params.rnn, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
@@ -254,16 +188,6 @@ def lstmFwd(
 
         rnn.add_loop(graph, params.timeSteps, fwdProg, name, step, lengths=lengths)
     return (outputs if params.outputFullSequence else state.output), state.cellState
-
-
-def order_of(params: LstmParams, name: str) -> list[int]:
-    """Return where each unit stands in the weights."""
-    cell_order = [BasicLstmCellUnit(unit) for unit in params.cellOrder]
-    if sorted(cell_order) != list(BasicLstmCellUnit):
-        raise poplibs_error(
-            f"{name}: cell order {cell_order}; each of the {UNITS} units is needed once"
-        )
-    return [cell_order.index(unit) for unit in BasicLstmCellUnit]
 
 
 def check_tensors(

@@ -15,7 +15,7 @@ from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import gru, rnn
 from simulator.poplibs.popnn.gru import GATES, UNITS, GruParams, GruWeights
-from simulator.poplibs.popnn.recurrence import rnn_backward
+from simulator.poplibs.popnn.recurrence import gated, rnn_backward
 from simulator.poplibs.popnn.recurrence.rnn_backward import Values
 from simulator.poplibs.popnn.rnn import Options
 from simulator.poplibs.popnn.time_steps import Mask, takes_lengths
@@ -316,7 +316,7 @@ class _Layer:
 
     def _arranged(self, weights: GruWeights, prog: Program, *, of_inputs: bool) -> list[Tensor]:
         """Lay the weights out by what the steps back multiply with, those of inputs where asked."""
-        weights = gru.in_usual_order(weights, gru.order_of(self.params, self.name))
+        weights = gru.in_usual_order(weights, gated.order_of(gru.LAYER, self.params, self.name))
         kernel = weights.outputWeights
         if self.params.resetAfter:
             parts = [kernel, weights.inputWeights] if of_inputs else [kernel]
@@ -441,7 +441,7 @@ class _Layer:
     ) -> GruWeights:
         """Sum the gradients of the weights over the steps."""
         graph, sizes, name = self.graph, self.params.rnn, f"{self.name}/GruDeltas"
-        weights = gru.in_usual_order(weights, gru.order_of(self.params, name))
+        weights = gru.in_usual_order(weights, gated.order_of(gru.LAYER, self.params, name))
         dtype = rnn_backward.accumulator_type(sizes, self.values)
         accumulators = (_AfterSums if self.params.resetAfter else _Sums).of(
             self, weights, units, dtype, prog, name

@@ -14,7 +14,7 @@ from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import lstm, rnn
 from simulator.poplibs.popnn.lstm import KEPT, UNITS, LstmParams, LstmState, LstmWeights
-from simulator.poplibs.popnn.recurrence import rnn_backward
+from simulator.poplibs.popnn.recurrence import gated, rnn_backward
 from simulator.poplibs.popnn.recurrence.rnn_backward import Values
 from simulator.poplibs.popnn.rnn import Options
 from simulator.poplibs.popops.regions import debug_name
@@ -122,7 +122,7 @@ def _layer(
 ) -> _Layer:
     """Return a layer for its gradients; raises poplibs_error for what does not fit."""
     lstm.check_tensors(name, params.rnn, state, inputs, weights)
-    order = lstm.order_of(params, name)
+    order = gated.order_of(lstm.LAYER, params, name)
     return _Layer(graph, params, order, rnn.read_options(options, name), name)
 
 
