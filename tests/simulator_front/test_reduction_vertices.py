@@ -235,6 +235,9 @@ def test_floats_are_added_as_floats_and_products_of_halves_too() -> None:
     assert computed(reduce_codelet("ADD", FLOAT, 0), floats).tolist() == [1]
     halves = one_output(np.float16, 40000, 4, 0.25)  # 160,000 is no half
     assert computed(reduce_codelet("MUL", HALF, 0), halves).tolist() == [40000]
+    squared = one_output(np.float16, 256, scale=0.5)  # 65,536 is none either
+    codelet = reduce_codelet("SQUARE_ADD", HALF, 0, scaled=True)
+    assert computed(codelet, squared).tolist() == [32768]
 
 
 def test_a_scaled_result_is_rounded_before_it_is_added() -> None:
