@@ -19,7 +19,7 @@ from pva.formats.database.sqlite_file import REPORT_ID, Declaration, open_read_o
 from pva.formats.files import replaced
 
 NAME = ".tilescope-report"
-WHAT = "the marker of a report directory"
+FORMAT = "the marker of a report directory"
 SIZE_LIMIT = 1 << 20  # bytes
 ID_TABLE = "identity"  # of profile.pop
 TRACE_SUFFIX = ".pvti"
@@ -50,12 +50,12 @@ def read(directory: Path) -> Marker | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise PvaError(path, error.strerror or str(error), f"{WHAT} that can be read") from None
+        raise PvaError(path, error.strerror or str(error), f"{FORMAT} that can be read") from None
     try:
         return _parsed(json.loads(data))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         remedy = "give another directory, or take this one away"
-        raise DamagedFileError(path, f"not {WHAT}", remedy) from None
+        raise DamagedFileError(path, f"not {FORMAT}", remedy) from None
 
 
 def write(directory: Path, marker: Marker) -> None:
@@ -66,7 +66,7 @@ def write(directory: Path, marker: Marker) -> None:
     value: dict[str, Any] = {"format": 1, "files": files}
     if marker.writer:
         value["writer"] = marker.writer
-    replaced(directory / NAME, f"{json.dumps(value, indent=2)}\n".encode(), WHAT)
+    replaced(directory / NAME, f"{json.dumps(value, indent=2)}\n".encode(), FORMAT)
 
 
 def is_own(directory: Path, name: str, recorded: tuple[str, str] | None) -> bool:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 
-WHAT = "tables in Parquet"
+FORMAT = "tables in Parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
@@ -89,7 +89,7 @@ def read(path: str | PathLike[str]) -> Dataset:
     where = Path(path)
     paths = files(where) if where.is_dir() else [where]
     if not paths:
-        raise NotFoundError(where, "no Parquet file in this directory", f"{WHAT} are looked for")
+        raise NotFoundError(where, "no Parquet file in this directory", f"{FORMAT} are looked for")
     _pyarrow(where)
     named = dict(map(_named, paths))
     return Dataset(_Parquet(named), str(where))
@@ -102,7 +102,7 @@ def _writing(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         problem = error.strerror or str(error)
-        raise PvaError(target, problem, f"a place where {WHAT} can be written") from error
+        raise PvaError(target, problem, f"a place where {FORMAT} can be written") from error
 
 
 def _pyarrow(path: Path) -> None:
@@ -214,10 +214,10 @@ def _reading(file: Path, place: str = "") -> Iterator[None]:
         raise DamagedFileError(file, "too large for the memory", place=place) from error
     except OSError as error:
         problem = error.strerror or str(error)
-        raise DamagedFileError(file, problem, f"{WHAT} that can be read", place=place) from error
+        raise DamagedFileError(file, problem, f"{FORMAT} that can be read", place=place) from error
     except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
         problem = str(error).partition("\n")[0]
-        raise DamagedFileError(file, problem, f"{WHAT}, whole", place=place) from error
+        raise DamagedFileError(file, problem, f"{FORMAT}, whole", place=place) from error
 
 
 def _named(file: Path) -> tuple[str, Path]:

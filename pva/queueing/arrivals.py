@@ -27,7 +27,7 @@ NS, US = 1e9, 1000
 FILE_LIMIT = 1 << 30  # bytes
 HEAD = 4096  # bytes
 LONGEST_NS = 1 << 60  # from the first to the last
-WHAT = "trace.json, perf_analyzer.json, poisson:RATE or intervals.txt"
+FORMAT = "trace.json, perf_analyzer.json, poisson:RATE or intervals.txt"
 
 
 class Timed(msgspec.Struct, gc=False):
@@ -77,7 +77,7 @@ def read_arrivals(
 
 def _arrivals(path: Path, at: Integers, recorded: Integers, rows: int) -> Arrivals:
     if not len(at):
-        raise DamagedFileError(path, "no request", WHAT)
+        raise DamagedFileError(path, "no request", FORMAT)
     if int(at.max()) - int(at.min()) > LONGEST_NS:
         raise DamagedFileError(path, "times decades apart", "nanoseconds of one clock")
     order = np.argsort(at, kind="stable")
@@ -98,7 +98,7 @@ def _poisson(source: str, count: int, seed: int) -> Integers:
 
 def _of_file(path: Path, experiment: int | None) -> tuple[Integers, Integers]:
     """Return when requests came and their rows, 0 where the file does not tell."""
-    with opened(path, WHAT) as stream:
+    with opened(path, FORMAT) as stream:
         head = stream.read(HEAD)
     if triton_trace.is_triton(head):
         return _of_triton(path)
@@ -108,7 +108,7 @@ def _of_file(path: Path, experiment: int | None) -> tuple[Integers, Integers]:
     elif text[:1].isdigit():
         at = _of_intervals(path)
     else:
-        raise UnknownFormatError(path, f"begins with {head[:8]!r}" if head else "empty", WHAT)
+        raise UnknownFormatError(path, f"begins with {head[:8]!r}" if head else "empty", FORMAT)
     return at, np.zeros_like(at)
 
 
@@ -123,7 +123,7 @@ def _of_triton(path: Path) -> tuple[Integers, Integers]:
 
 def _of_export(path: Path, experiment: int | None) -> Integers:
     try:
-        export = msgspec.json.decode(contents(path, WHAT, FILE_LIMIT), type=Export)
+        export = msgspec.json.decode(contents(path, FORMAT, FILE_LIMIT), type=Export)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedFileError(path, str(error), "an export of perf_analyzer") from None
     loads = [f"{one.experiment.mode} {one.experiment.value:g}" for one in export.experiments]
@@ -134,7 +134,7 @@ def _of_export(path: Path, experiment: int | None) -> Integers:
         problem = (
             f"{len(loads)} experiments" if experiment is None else f"no experiment {experiment}"
         )
-        raise PvaError(path, problem, f"choose one with --experiment: {named}" if named else WHAT)
+        raise PvaError(path, problem, f"choose one with --experiment: {named}" if named else FORMAT)
     times: list[Any] = [one.timestamp for one in export.experiments[experiment - 1].requests]
     try:
         return np.array(times, np.int64)
@@ -145,7 +145,7 @@ def _of_export(path: Path, experiment: int | None) -> Integers:
 def _of_intervals(path: Path) -> Integers:
     """Read the microseconds between requests; the first request comes after the first of them."""
     times = []
-    for number, line in enumerate(contents(path, WHAT, FILE_LIMIT).split(b"\n"), 1):
+    for number, line in enumerate(contents(path, FORMAT, FILE_LIMIT).split(b"\n"), 1):
         if text := line.strip():
             if not text.isdigit() or len(text) > 15:
                 place, problem = f"line {number}", ascii(text[:20].decode("latin-1"))

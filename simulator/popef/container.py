@@ -25,7 +25,7 @@ from simulator.popef.declaration import (
     BlobType,
 )
 
-WHAT = "a PopEF file of tilescope"
+FORMAT = "a PopEF file of tilescope"
 FOREIGN = "PopEF of Graphcore's SDK: its layout is not public"
 RATIO = 1100  # zlib's best is 1,032 bytes of content in one
 LEVEL = 1  # of zlib: the others take several times as long for a tenth less
@@ -42,7 +42,7 @@ class Source:
     @classmethod
     def of_file(cls, path: Path) -> Source:
         """Return a file as a source; raises PvaError where there is none."""
-        with opened(path, WHAT) as stream:
+        with opened(path, FORMAT) as stream:
             return cls(path, os.fstat(stream.fileno()).st_size)
 
     def read(self, start: int, size: int) -> memoryview:
@@ -50,7 +50,7 @@ class Source:
         size = max(0, min(size, self.size - start))
         if self.content is not None:
             return self.content[start : start + size]
-        with opened(Path(self.path), WHAT) as stream:
+        with opened(Path(self.path), FORMAT) as stream:
             stream.seek(start)
             return memoryview(stream.read(size))
 
@@ -111,9 +111,9 @@ class Blob:
 def blobs_of(source: Source) -> Iterator[Blob]:
     """Read the frames and structures of a file's blobs; raises PvaError."""
     if not source.size:
-        raise DamagedFileError(source.path, "empty", f"{WHAT} is needed")
+        raise DamagedFileError(source.path, "empty", f"{FORMAT} is needed")
     if source.read(0, len(MAGIC)) != MAGIC:
-        raise UnknownFormatError(source.path, FOREIGN, f"{WHAT} is needed")
+        raise UnknownFormatError(source.path, FOREIGN, f"{FORMAT} is needed")
     start = 0
     while start < source.size:
         blob = _blob(source, start)

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pva.errors import OverwriteError, PvaError
 from pva.formats.files import replacing
 from pva.plain_file import opened
-from simulator.popef.container import LEVEL, WHAT, framed
+from simulator.popef.container import FORMAT, LEVEL, framed
 from simulator.popef.declaration import COMPRESSED, MAGIC, BlobType
 from simulator.popef.structures import (
     ExecutableInfo,
@@ -145,7 +145,7 @@ class FileWriter:
         if self._open is not None:
             self._open.close()
         self._closed = True
-        with replacing(self.path, WHAT) as stream:
+        with replacing(self.path, FORMAT) as stream:
             stream.writelines(self._parts)
         self._parts.clear()
 
@@ -167,7 +167,7 @@ def _is_free(path: Path) -> bool:
 
 def _own(path: Path, mode: Mode) -> list[bytes]:
     """Return the content of a file that is kept; raises OverwriteError for one that is not ours."""
-    with opened(path, WHAT) as stream:
+    with opened(path, FORMAT) as stream:
         if stream.read(len(MAGIC)) != MAGIC:
             raise OverwriteError(path, "a file that is no PopEF file of tilescope", "it is kept")
         stream.seek(0)

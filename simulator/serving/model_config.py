@@ -22,7 +22,7 @@ from simulator.serving.triton_messages.message_types import DeclaredTensor, Mode
 from simulator.serving.triton_messages.protocol import message
 from simulator.serving.triton_messages.tensors import datatype_of
 
-FILE, WHAT = "config.pbtxt", "a model's configuration"
+FILE, FORMAT = "config.pbtxt", "a model's configuration"
 LIMIT = 4 << 20  # bytes
 BACKEND = "poplar"
 US, MS = 1000, 1_000_000  # in ns
@@ -83,7 +83,7 @@ class Settings:
 def read_settings(folder: Path) -> Settings:
     """Read and check the configuration of a model; raises PvaError."""
     path = folder / FILE
-    return settings_of(path, parsed(path, contents(path, WHAT, LIMIT)), folder.name)
+    return settings_of(path, parsed(path, contents(path, FORMAT, LIMIT)), folder.name)
 
 
 def parsed(path: Path, data: bytes) -> ModelConfig:

@@ -24,7 +24,7 @@ LOGGING: dict[str, object] = {
     "log_file": "", "log_info": True, "log_warning": True, "log_error": True,
     "log_verbose_level": 0, "log_format": "default",
 }  # fmt: skip
-WHAT = "a trace of Triton"
+FORMAT = "a trace of Triton"
 
 
 class SettingError(ValueError):
@@ -101,7 +101,7 @@ class Settings:
         if not name or not rows:
             return None
         path = Path(name)
-        with replacing(path, WHAT) as stream:
+        with replacing(path, FORMAT) as stream:
             write(_columns(path, rows), stream)
         return path
 

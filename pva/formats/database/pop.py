@@ -44,7 +44,7 @@ from pva.formats.values import columns_in_parts, numbers_of
 
 Columns = Mapping[str, npt.ArrayLike]
 
-WHAT = REPORT
+FORMAT = REPORT
 APPLICATION_ID = REPORT_ID
 CHUNKS = "arrays"
 CHUNK_COLUMNS = ("name", "first_row", "rows", "dtype", "shape", "encoding", "crc32", "data")
@@ -67,7 +67,7 @@ CHUNKED = {array.name for array in schema.ARRAYS} | {
 REPLACED = {array.name for array in schema.ARRAYS if array.replaced}
 
 DECLARATION = Declaration(
-    WHAT,
+    FORMAT,
     APPLICATION_ID,
     schema.FORMAT_VERSION,
     {CHUNKS: CHUNK_COLUMNS}
@@ -168,7 +168,7 @@ class ReportWriter:
         added = {name: completed(str(self._path), name, tables[name]) for name in tables}
         added_arrays = Dataset.of({}, arrays, str(self._path))
         rows = dict(self._rows)
-        with faults(self._path, WHAT), transaction(self._connection):
+        with faults(self._path, FORMAT), transaction(self._connection):
             for name, columns in added.items():
                 if not schema.TABLE[name].wide:
                     _insert(self._connection, schema.TABLE[name], columns)
@@ -205,7 +205,7 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = f"a place where {WHAT} can be written"
+        remedy = f"a place where {FORMAT} can be written"
         raise PvaError(path, error.strerror or str(error), remedy) from error
 
 
@@ -217,7 +217,7 @@ def _put_identified(path: Path, identity: str, content: bytes) -> None:
             part.write_bytes(content)
         with (
             closing(open_writer(part, DECLARATION, CREATE_CHUNKS)) as connection,
-            faults(part, WHAT),
+            faults(part, FORMAT),
             transaction(connection),
         ):
             connection.execute(f"CREATE TABLE {ID_TABLE} (id TEXT NOT NULL)")
@@ -407,7 +407,7 @@ def _check_size(database: Database) -> int:
     Gives its bytes.
     """
     ((pages,),), ((page,),) = (database.rows(f"PRAGMA page_{of}") for of in ("count", "size"))
-    with faults(database.path, WHAT):
+    with faults(database.path, FORMAT):
         size = database.path.stat().st_size
     if size < pages * page:
         remedy = f"it had {pages * page}: make or copy it again"

@@ -19,14 +19,14 @@ from pva.formats.files import replaced
 from pva.formats.memory_limit import Budget
 from pva.plain_file import contents
 
-WHAT = "a profile as CBOR"
+FORMAT = "a profile as CBOR"
 
 
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
     with collector_paused():
-        return from_file(file, decoded(file, contents(file, WHAT)))
+        return from_file(file, decoded(file, contents(file, FORMAT)))
 
 
 def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -> None:
@@ -35,7 +35,7 @@ def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -
     `plain` writes lists in place of typed arrays, for readers that know no tags.
     """
     file = Path(path)
-    replaced(file, encoded(to_file(dataset, file.stem), plain=plain), WHAT)
+    replaced(file, encoded(to_file(dataset, file.stem), plain=plain), FORMAT)
 
 
 def decoded(file: Path, data: bytes) -> object:
@@ -46,9 +46,9 @@ def decoded(file: Path, data: bytes) -> object:
             return decoder.file()
         except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
             place = decoder.place
-            raise DamagedFileError(file, str(error), f"{WHAT}, whole", place=place) from error
+            raise DamagedFileError(file, str(error), f"{FORMAT}, whole", place=place) from error
         except MemoryError as error:
-            raise DamagedFileError(file, "too large for the memory", WHAT) from error
+            raise DamagedFileError(file, "too large for the memory", FORMAT) from error
 
 
 def encoded(nested: object, *, plain: bool = False) -> bytes:

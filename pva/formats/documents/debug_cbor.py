@@ -11,7 +11,7 @@ from pva.formats.documents.debug_strings import shared
 from pva.formats.documents.document import to_document
 from pva.formats.files import replaced
 
-WHAT = "debug information (debug.cbor)"
+FORMAT = "debug information (debug.cbor)"
 
 
 def read(path: str | PathLike[str]) -> Dataset:
@@ -23,4 +23,4 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     """Write the debug information of a dataset; raises NotRecordedError when it has none."""
     dataset.table("debug_contexts")
     file = Path(path)
-    replaced(file, cbor_profile.encoded(shared(to_document(dataset, "debug"))), WHAT)
+    replaced(file, cbor_profile.encoded(shared(to_document(dataset, "debug"))), FORMAT)

@@ -21,20 +21,20 @@ from pva.formats.values import shown
 from pva.plain_file import contents
 from pva.progress import part_of, reading
 
-WHAT = "a profile as JSON"
+FORMAT = "a profile as JSON"
 
 
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
     with collector_paused():
-        return from_file(file, decoded(file, contents(file, WHAT), plain=False))
+        return from_file(file, decoded(file, contents(file, FORMAT), plain=False))
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     """Write one document (a file named graph, execution or debug) or all in one."""
     file = Path(path)
-    replaced(file, encoded(to_file(dataset, file.stem)), WHAT)
+    replaced(file, encoded(to_file(dataset, file.stem)), FORMAT)
 
 
 def decoded(file: Path, data: bytes, *, plain: bool = True) -> object:
@@ -50,7 +50,7 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> object:
                 text, budget = data.removeprefix(JSON_MARK), Budget(file, len(data))
                 return json_numbers.decoded(text, budget, plain=plain, tell=tell_done)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
+            raise DamagedFileError(file, str(error), f"{FORMAT}, whole") from error
         except json_numbers.DuplicateKeyError as error:
             place, key = error.args
             problem = f"the key {shown(key)} twice"
@@ -58,7 +58,7 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> object:
         except RecursionError as error:
             raise DamagedFileError(file, "nested too deep", "a few levels") from error
         except MemoryError as error:
-            raise DamagedFileError(file, "too large for the memory", WHAT) from error
+            raise DamagedFileError(file, "too large for the memory", FORMAT) from error
 
 
 def encoded(nested: object, *, pretty: bool = False) -> bytes:

@@ -35,7 +35,7 @@ Texts = Sequence[str] | npt.NDArray[np.object_]
 
 SEQUENCE = 1
 INSTALL = "pip install 'tilescope[perfetto]'"
-WHAT = "Perfetto's format"
+FORMAT = "Perfetto's format"
 BLOCK = 1 << 15  # events that are written at once
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 CLEARED, NEEDED = 1, 2  # TracePacket.SequenceFlags
@@ -49,7 +49,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
     except ImportError as error:
-        raise MissingPackageError(WHAT, f"needs the package {error.name}", INSTALL) from None
+        raise MissingPackageError(FORMAT, f"needs the package {error.name}", INSTALL) from None
     tracks = _Tracks(protos, out)
     tracks.names(trace)
     pids, threads = identifiers(trace, range(TID_LIMIT))

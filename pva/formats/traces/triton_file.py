@@ -42,7 +42,7 @@ class TritonFile(ChromeFile):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with opened(path, triton_trace.WHAT) as stream:
+        with opened(path, triton_trace.FORMAT) as stream:
             size = os.fstat(stream.fileno()).st_size
         self.budget = Budget(path, size, held=0, otherwise=SHORTER)
         requests = triton_trace.read(path, self.budget)
@@ -62,7 +62,7 @@ def as_events(requests: TritonRequests, budget: Budget) -> Read:
     begin, end = moments.min(axis=0), requests.moments.max(axis=0)
     rows = np.flatnonzero((end >= 0) & (begin < end))
     if not len(rows):
-        raise UnknownFormatError(requests.path, "no request with timestamps", triton_trace.WHAT)
+        raise UnknownFormatError(requests.path, "no request with timestamps", triton_trace.FORMAT)
     rows = rows[np.argsort(begin[rows], kind="stable")]
     budget.spend(EVENT * (1 + len(PARTS)) * len(rows), "requests")
     lane = rows_of_time(begin[rows], end[rows])

@@ -25,7 +25,7 @@ from pva.formats.traces.json_pieces import Array
 from pva.plain_file import opened
 from pva.progress import part_of, reading
 
-WHAT = "a trace of Triton"
+FORMAT = "a trace of Triton"
 # Stages in their order, by the name of what is first of them in the file.
 STAGES = (
     "HTTP_RECV_START", "HTTP_RECV_END", "GRPC_WAITREAD_START", "GRPC_WAITREAD_END",
@@ -113,7 +113,7 @@ def is_triton(text: bytes) -> bool:
 
 def read(path: Path, budget: Budget | None = None) -> TritonRequests:
     """Read a trace of Triton; raises PvaError."""
-    with opened(path, WHAT) as stream, part_of(reading(path), os.fstat(stream.fileno()).st_size):
+    with opened(path, FORMAT) as stream, part_of(reading(path), os.fstat(stream.fileno()).st_size):
         array = Array(path, stream, "traceEvents")
         size = os.fstat(stream.fileno()).st_size
         limit = budget or Budget(path, size, held=0, otherwise=SHORTER)
@@ -123,7 +123,7 @@ def read(path: Path, budget: Budget | None = None) -> TritonRequests:
             for number, piece in enumerate(array):
                 _add(_entries(path, piece.as_array(), number), requests, unknown, limit)
     if not requests:
-        raise UnknownFormatError(path, "no request", WHAT)
+        raise UnknownFormatError(path, "no request", FORMAT)
     problems = [f"stage {name!r}: not known, left out" for name in sorted(unknown)[:10]]
     if array.cut_off or not array.closed:
         problems.append("the file ends within its array: the last requests may lack stages")
@@ -135,7 +135,7 @@ def _entries(path: Path, text: bytes, number: int) -> list[Entry]:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         place = f"objects of part {number}"
-        raise DamagedFileError(path, str(error), WHAT, place=place) from None
+        raise DamagedFileError(path, str(error), FORMAT, place=place) from None
 
 
 def _add(
@@ -167,7 +167,7 @@ def _columns(path: Path, requests: dict[int, _One], problems: tuple[str, ...]) -
         numbers = np.fromiter(requests, np.int64, len(ones))
         parents = np.array([one.parent for one in ones], np.int64)
     except OverflowError:
-        raise DamagedFileError(path, "an id beyond 64 bits", WHAT) from None
+        raise DamagedFileError(path, "an id beyond 64 bits", FORMAT) from None
     return TritonRequests(
         path, numbers, parents, np.array([one.rows for one in ones], np.int64),
         [one.model for one in ones], [one.version for one in ones],
