@@ -429,7 +429,14 @@ def _generation_of(module: torch.nn.Module) -> int:
 def inferenceModel(
     model: torch.nn.Module | PoplarExecutor, options: Options | None = None
 ) -> PoplarExecutor:
-    """Return a module that runs on the device, as it is: call model.eval() first."""
+    """Return a module that runs on the device, as it is: call model.eval() first.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> model = poptorch.inferenceModel(torch.nn.ReLU().eval())
+    >>> model(torch.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
     module = model.model if isinstance(model, PoplarExecutor) else model
     return PoplarExecutor(module, options)
 
@@ -439,7 +446,28 @@ def trainingModel(
     options: Options | None = None,
     optimizer: torch.optim.Optimizer | None = None,
 ) -> PoplarExecutor:
-    """Return a module whose every call trains it by the loss that it returns last."""
+    """Return a module whose every call trains it by the loss that it returns last.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> class Trained(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = torch.nn.Linear(2, 1, bias=False)
+    ...     def forward(self, x, labels):
+    ...         y = self.layer(x)
+    ...         return y, torch.nn.functional.l1_loss(y, labels)
+    >>> module = Trained()
+    >>> module.layer.weight.data = torch.tensor([[3.0, 4.0]])
+    >>> sgd = poptorch.optim.SGD(module.parameters(), lr=0.5)
+    >>> model = poptorch.trainingModel(module, optimizer=sgd)
+    >>> y, loss = model(torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0]]))
+    >>> y.item(), loss.item()  # 1 * 3 + 2 * 4, less 0
+    (11.0, 11.0)
+    >>> model.copyWeightsToHost()
+    >>> module.layer.weight.tolist()  # less 0.5 times x
+    [[2.5, 3.0]]
+    """
     module = model.model if isinstance(model, PoplarExecutor) else model
     return PoplarExecutor(module, options, training=True, optimizer=optimizer)
 
@@ -448,6 +476,16 @@ def load(filename: str, edit_opts_fn: Callable[[Options], object] | None = None)
     """Return the module of a file of save, compiled; `edit_opts_fn` may change its options first.
 
     This runs code of the file, as torch.load does: load only what you trust.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> path = str(Path(tempfile.mkdtemp()) / "relu.poptorch")
+    >>> model = poptorch.inferenceModel(torch.nn.ReLU().eval())
+    >>> model.compileAndExport(path, torch.tensor([-1.0, 2.0]))
+    >>> poptorch.load(path)(torch.tensor([-3.0, 4.0])).tolist()
+    [0.0, 4.0]
     """
     content = files.read_module(str(filename))
     if edit_opts_fn is not None:

@@ -24,7 +24,11 @@ class _Lines(logging.Formatter):
 
 
 def setLogLevel(level: str | int) -> None:
-    """Set which lines are written: TRACE, DEBUG, INFO, WARN, ERR or OFF."""
+    """Set which lines are written: TRACE, DEBUG, INFO, WARN, ERR or OFF.
+
+    >>> from simulator import poptorch
+    >>> poptorch.setLogLevel("WARN")
+    """
     name = str(level).upper()
     if name not in LEVELS:
         raise Error(f"setLogLevel: {level!r}; it must be one of {', '.join(LEVELS)}")

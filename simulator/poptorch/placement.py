@@ -75,7 +75,15 @@ class _Begin:
 def BeginBlock(
     layer_to_call: torch.nn.Module, user_id: str | None = None, ipu_id: int | None = None
 ) -> torch.nn.Module:
-    """Let a block begin where a module is called, which goes on till the next one; return it."""
+    """Let a block begin where a module is called, which goes on till the next one; return it.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    >>> model[1] = poptorch.BeginBlock(model[1], "second", ipu_id=1)
+    >>> model(torch.zeros(4, 2)).shape
+    torch.Size([4, 1])
+    """
     if not isinstance(layer_to_call, torch.nn.Module):
         raise Error(f"BeginBlock: {type(layer_to_call).__name__}; a torch.nn.Module is needed")
     if hasattr(layer_to_call, HELD):
@@ -88,7 +96,16 @@ def BeginBlock(
 def BlockFunction(
     user_id: str | None = None, ipu_id: int | None = None
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Make a function a block: `@poptorch.BlockFunction("decoder", ipu_id=1)`."""
+    """Make a function a block: `@poptorch.BlockFunction("decoder", ipu_id=1)`.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> @poptorch.BlockFunction("double", ipu_id=0)
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(torch.tensor([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
 
     def decorated(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)
@@ -102,7 +119,16 @@ def BlockFunction(
 
 
 def removeBlocks(module: torch.nn.Module) -> None:
-    """Take the blocks away that BeginBlock has put into a module."""
+    """Take the blocks away that BeginBlock has put into a module.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    >>> model[1] = poptorch.BeginBlock(model[1], "second", ipu_id=1)
+    >>> poptorch.removeBlocks(model)
+    >>> type(model[1])
+    <class 'torch.nn.modules.linear.Linear'>
+    """
     for inner in module.modules():
         if hasattr(inner, HELD):
             delattr(inner, HELD)

@@ -31,6 +31,12 @@ def report(
     the loss that it returns last; the module is as before afterwards. `ipus` share the operations,
     unless it has blocks. `out` is the directory of the report, a temporary one where none is given.
     Raises Error for a module that cannot be run.
+
+    >>> import torch
+    >>> from simulator import poptorch
+    >>> result = poptorch.report(torch.nn.ReLU(), torch.tensor([-1.0, 2.0]))
+    >>> result.compilation.target.numIPUs
+    1
     """
     from pva.report import openReport
 
