@@ -30,7 +30,13 @@ def getMatMulPrePlanParameters(
     type: Type,
     inferenceOnly: bool,
 ) -> list[tuple[MatMulParams, OptionFlags]]:
-    """List the products of the forward pass and, in training, of the backward pass and update."""
+    """List the products of the forward pass and, in training, of the backward pass and update.
+
+    >>> from simulator import poplar, poplin
+    >>> layer = poplin.fc.FullyConnectedParams(1, 2, 3, 4)
+    >>> len(poplin.fc.getMatMulPrePlanParameters(layer, {}, poplar.FLOAT, False))  # of three passes
+    3
+    """
     groups, batch = parameters.numGroups, parameters.batchSize
     inputs, outputs = parameters.inputSize, parameters.outputSize
     passes = {"INFERENCE_FWD": (batch, inputs, outputs)}

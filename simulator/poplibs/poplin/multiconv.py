@@ -91,7 +91,16 @@ def createWeights(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the weights of one of several convolutions, laid out as its plan wants them."""
+    """Add the weights of one of several convolutions, laid out as its plan wants them.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> several = [poplin.multiconv.CreateTensorArgs(params)] * 2
+    >>> poplin.multiconv.createWeights(trial.graph, several, 1).shape
+    (1, 1, 1, 2)
+    """
     arg = _one(args, weightsIndex, options, "multiconv::createWeights")
     return createOneWeights(graph, arg.params, arg.name, arg.options, cache)
 
@@ -104,7 +113,16 @@ def createInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the input of one of several convolutions, laid out as its plan wants it."""
+    """Add the input of one of several convolutions, laid out as its plan wants it.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> several = [poplin.multiconv.CreateTensorArgs(params)] * 2
+    >>> poplin.multiconv.createInput(trial.graph, several, 1).shape
+    (1, 1, 4)
+    """
     arg = _one(args, inputIndex, options, "multiconv::createInput")
     return createOneInput(graph, arg.params, arg.name, arg.options, cache)
 
@@ -128,7 +146,18 @@ def convolution(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> list[Tensor]:
-    """Convolve each input with its weights; raises poplibs_error."""
+    """Convolve each input with its weights; raises poplibs_error.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, weights = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[[1.0, 10.0]]]])
+    >>> several = [poplin.multiconv.ConvolutionArgs(x, weights, params)]
+    >>> (out,) = poplin.multiconv.convolution(trial.graph, several, False, trial.prog)
+    >>> trial.values(out)
+    [[[21.0, 32.0, 43.0]]]
+    """
     names = _names(args, debugContext, options)
     return [
         convolve(
@@ -155,7 +184,18 @@ def calculateWeightDeltas(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> list[Tensor]:
-    """Return the gradients of the weights of each convolution; raises poplibs_error."""
+    """Return the gradients of the weights of each convolution; raises poplibs_error.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, gradient = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[1.0, 0.0, 10.0]]])
+    >>> several = [poplin.multiconv.CalculateWeightDeltasArgs(gradient, x, params)]
+    >>> (deltas,) = poplin.multiconv.calculateWeightDeltas(trial.graph, several, trial.prog)
+    >>> trial.values(deltas)  # 1 + 30 and 2 + 40
+    [[[[31.0, 42.0]]]]
+    """
     names = _names(args, debugContext, options)
     return [
         calculateOneGradient(
@@ -174,7 +214,19 @@ def convolutionWeightUpdate(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Add their scaled gradients to the weights of each convolution; raises poplibs_error."""
+    """Add their scaled gradients to the weights of each convolution; raises poplibs_error.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, gradient = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[1.0, 0.0, 10.0]]])
+    >>> weights = trial.tensor([[[[100.0, 100.0]]]])
+    >>> several = [poplin.multiconv.ConvWeightUpdateArgs(gradient, weights, x, -1.0, params)]
+    >>> poplin.multiconv.convolutionWeightUpdate(trial.graph, several, trial.prog)
+    >>> trial.values(weights)  # less 1 + 30 and 2 + 40
+    [[[[69.0, 58.0]]]]
+    """
     for arg, name in zip(args, _names(args, debugContext, options), strict=True):
         updateOneWeights(
             graph,
@@ -200,7 +252,19 @@ def weightsTransposeChansFlipXY(
     debugContext: str = "",
     cache: PlanningCache | None = None,
 ) -> None:
-    """Copy weights to those of each convolution, channels swapped and kernels turned round."""
+    """Copy weights to those of each convolution, channels swapped and kernels turned round.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = poplin.ConvParams(poplar.FLOAT, 1, [4], [2], 1, 1)
+    >>> x, flipped = trial.tensor([[[1.0, 2.0, 3.0, 4.0]]]), trial.tensor([[[[0.0, 0.0]]]])
+    >>> several = [poplin.multiconv.ConvolutionArgs(x, flipped, params)]
+    >>> weights = [trial.tensor([[[[1.0, 2.0]]]])]
+    >>> poplin.multiconv.weightsTransposeChansFlipXY(trial.graph, several, weights, trial.prog)
+    >>> trial.values(flipped)
+    [[[[2.0, 1.0]]]]
+    """
     names = _names(args, debugContext, options)
     for arg, source, name in zip(args, weightsIn, names, strict=True):
         flip_weights(graph, source, arg.weights, prog, name, arg.options)

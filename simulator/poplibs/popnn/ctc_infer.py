@@ -82,7 +82,16 @@ def plan(
     beamwidth: int,
     options: Options = None,
 ) -> Plan:
-    """Plan a beam search; raises poplibs_error and InvalidOptionError."""
+    """Plan a beam search; raises poplibs_error and InvalidOptionError.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> sizes = 1, 2, 3  # samples, steps, classes
+    >>> plan = popnn.ctc_infer.plan(trial.graph, poplar.FLOAT, *sizes, beamwidth=2)
+    >>> popnn.ctc_infer.createDataInput(trial.graph, poplar.FLOAT, *sizes, plan).shape
+    (2, 1, 3)
+    """
     name = "ctc_infer::plan"
     values = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     if min(batchSize, maxTime, beamwidth) < 1 or numClasses < 2:
@@ -147,7 +156,16 @@ def createDataInput(
     plan: Plan,
     debugContext: str = "",
 ) -> Tensor:
-    """Add log probabilities [time, batch, classes], each sample on its first tile."""
+    """Add log probabilities [time, batch, classes], each sample on its first tile.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> sizes = 1, 2, 3  # samples, steps, classes
+    >>> plan = popnn.ctc_infer.plan(trial.graph, poplar.FLOAT, *sizes, beamwidth=2)
+    >>> popnn.ctc_infer.createDataInput(trial.graph, poplar.FLOAT, *sizes, plan).shape
+    (2, 1, 3)
+    """
     shape = [batchSize, maxTime, numClasses]
     data = graph.addVariable(type, shape, debug_name(debugContext, "data"))
     _map_rows(graph, data, plan.tile(np.arange(batchSize), as_int64(0)))
@@ -178,6 +196,19 @@ def beamSearchDecoderLogProbabilities(
 
     Texts are [batch, paths, time], zeros behind their end; of each sample `dataLengths` steps of
     `logProbs` [time, batch, classes] are taken.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> sizes = 1, 2, 3  # samples, steps, classes
+    >>> plan = popnn.ctc_infer.plan(trial.graph, poplar.FLOAT, *sizes, beamwidth=2)
+    >>> scores = trial.tensor([[[-9.0, 0.0, -9.0]], [[-9.0, -9.0, 0.0]]])  # class 1, then 2
+    >>> steps = trial.tensor([2], poplar.UNSIGNED_INT)
+    >>> _, lengths, texts = popnn.ctc_infer.beamSearchDecoderLogProbabilities(
+    ...     trial.graph, scores, steps, trial.prog, blankClass=0, beamwidth=2, topPaths=1, plan=plan
+    ... )
+    >>> trial.values(lengths, texts)
+    [[[2]], [[[1, 2]]]]
     """
     name = debug_name(debugContext, "CTCBeamSearchDecoderLogProbs")
     checked(OPTIONS, options or {}, name)
@@ -200,7 +231,21 @@ def beamSearchDecoderLogits(
     debugContext: str = "",
     options: Options = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the same of the log softmax of `logits`."""
+    """Return the same of the log softmax of `logits`.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> sizes = 1, 2, 3  # samples, steps, classes
+    >>> plan = popnn.ctc_infer.plan(trial.graph, poplar.FLOAT, *sizes, beamwidth=2)
+    >>> scores = trial.tensor([[[-9.0, 0.0, -9.0]], [[-9.0, -9.0, 0.0]]])  # class 1, then 2
+    >>> steps = trial.tensor([2], poplar.UNSIGNED_INT)
+    >>> _, lengths, texts = popnn.ctc_infer.beamSearchDecoderLogits(
+    ...     trial.graph, scores, steps, trial.prog, blankClass=0, beamwidth=2, topPaths=1, plan=plan
+    ... )
+    >>> trial.values(lengths, texts)
+    [[[2]], [[[1, 2]]]]
+    """
     name = debug_name(debugContext, "CTCBeamSearchDecoderLogits")
     probs = logSoftmax(graph, logits, prog, name)
     sizes = (blankClass, beamwidth, topPaths)

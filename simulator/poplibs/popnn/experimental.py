@@ -51,6 +51,17 @@ def roiAlignFwd(
 
     A map is [batch, channels, height, width], regions [regions, 4] are x1, y1, x2, y2, of the image
     that `bottomBatchIndex` [regions] of int says. Samples are linear between four elements.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.experimental.roiAlignParams(1, 1, 1, False, 1.0)
+    >>> image = trial.tensor([[[[1.0, 2.0], [3.0, 8.0]]]])
+    >>> region = trial.tensor([[0.0, 0.0, 2.0, 2.0]])  # its middle is the element below right
+    >>> sample = trial.tensor([0])
+    >>> operands = image, region, sample, params
+    >>> trial.values(popnn.experimental.roiAlignFwd(trial.graph, trial.prog, *operands))
+    [[[[8.0]]]]
     """
     name = debug_name(debugContext, "roiAlign")
     grid = _grid(name, bottomData, bottomRois, bottomBatchIndex, params)
@@ -97,6 +108,18 @@ def roiAlignInputGradient(
     """Return the gradient of the map by that of the pooled regions.
 
     As many regions as keep all workers busy are added to maps of their own at once, then summed.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.experimental.roiAlignParams(1, 1, 1, False, 1.0)
+    >>> image = trial.tensor([[[[1.0, 2.0], [3.0, 8.0]]]])
+    >>> region = trial.tensor([[0.0, 0.0, 2.0, 2.0]])  # its middle is the element below right
+    >>> sample = trial.tensor([0])
+    >>> operands = image, region, sample, trial.tensor([[[[10.0]]]]), params
+    >>> back = popnn.experimental.roiAlignInputGradient(trial.graph, trial.prog, *operands)
+    >>> trial.values(back)
+    [[[[0.0, 0.0], [0.0, 10.0]]]]
     """
     name = debug_name(debugContext, "roiAlignGrad")
     grid = _grid(name, bottomData, bottomRois, bottomBatchIndex, params)

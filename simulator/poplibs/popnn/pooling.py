@@ -45,7 +45,12 @@ class PoolingType(Enum):
 
 @library_call("POPNN")
 def asString(method: PoolingType) -> str:
-    """Return the name of a type of pooling."""
+    """Return the name of a type of pooling.
+
+    >>> from simulator import popnn
+    >>> popnn.pooling.asString(popnn.PoolingType.MAX)
+    'max'
+    """
     return PoolingType(method).value.lower()
 
 
@@ -106,19 +111,43 @@ def _shape(params: PoolParams, name: str) -> PoolShape:
 
 @library_call("POPNN")
 def getOutputFieldShape(params: PoolParams) -> list[int]:
-    """Return the size of each dimension of the output's field."""
+    """Return the size of each dimension of the output's field.
+
+    >>> from simulator import popnn
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> popnn.pooling.getOutputFieldShape(params)
+    [2]
+    """
     return params.getOutputFieldShape()
 
 
 @library_call("POPNN")
 def getFwdFlops(params: PoolParams) -> int:
-    """Count the operations of the forward pass: one an input of a window, and one to average."""
+    """Count the operations of the forward pass: one an input of a window, and one to average.
+
+    >>> from simulator import popnn
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> popnn.pooling.getFwdFlops(params)  # 2 windows of 2 inputs
+    4
+    """
     return _flops(_shape(params, "getFwdFlops"), params.poolingType)
 
 
 @library_call("POPNN")
 def getBwdFlops(params: PoolParams) -> int:
-    """Count the operations of the gradient."""
+    """Count the operations of the gradient.
+
+    >>> from simulator import popnn
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> popnn.pooling.getBwdFlops(params)
+    4
+    """
     return _flops(_shape(params, "getBwdFlops").gradient(), params.poolingType)
 
 
@@ -130,7 +159,17 @@ def _flops(shape: PoolShape, kind: PoolingType) -> int:
 
 @library_call("POPNN")
 def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Return the cycles if every tile did a vector of operations a cycle."""
+    """Return the cycles if every tile did a vector of operations a cycle.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> popnn.pooling.getFwdPerfectCycleCount(trial.graph, params)  # 4 operations, 8 a cycle
+    0.5
+    """
     target = graph.getTarget()
     width = target.getDataPathWidth() // (8 * params.dType.size)
     return getFwdFlops(params) / (width * target.getNumTiles())
@@ -138,7 +177,17 @@ def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
 
 @library_call("POPNN")
 def getBwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Return twice the cycles of the forward pass, as PopLibs does."""
+    """Return twice the cycles of the forward pass, as PopLibs does.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> popnn.pooling.getBwdPerfectCycleCount(trial.graph, params)  # twice the forward pass
+    1.0
+    """
     return 2 * getFwdPerfectCycleCount(graph, params)
 
 
@@ -168,7 +217,18 @@ def pool(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
-    """Pool activations [sample][channel][field...]; PopLibs' name of `in_` is a Python keyword."""
+    """Pool activations [sample][channel][field...]; PopLibs' name of `in_` is a Python keyword.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> x = trial.tensor([[[1.0, 3.0, 2.0, 5.0]]])
+    >>> trial.values(popnn.pooling.pool(trial.graph, params, x, trial.prog))
+    [[[3.0, 5.0]]]
+    """
     name = _layer(params, debugContext, "Fwd")
     settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     shape = _shape(params, name)
@@ -223,6 +283,18 @@ def poolInputGradient(graph: Graph, params: PoolParams, *arguments: Any, **named
     Of a maximum, with its input and output: poolInputGradient(graph, params, in, pooled,
     pooledGradient, useScaledGradient, prog); scaled, equal inputs share it. Of a sum or an average:
     poolInputGradient(graph, params, fwdChansPerGroup, pooledGradient, prog).
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.pooling.PoolParams(
+    ...     popnn.PoolingType.MAX, [4], [2], [2], [0], [0], numChannels=1, batchSize=1
+    ... )
+    >>> x, out = trial.tensor([[[1.0, 3.0, 2.0, 5.0]]]), trial.tensor([[[3.0, 5.0]]])
+    >>> gradient = trial.tensor([[[10.0, 20.0]]])
+    >>> operands = x, out, gradient, False, trial.prog
+    >>> trial.values(popnn.pooling.poolInputGradient(trial.graph, params, *operands))
+    [[[0.0, 10.0, 0.0, 20.0]]]
     """
     if "in_" in named or (arguments and isinstance(arguments[0], Tensor)):
         return _gradient_of_maximum(graph, params, *arguments, **named)

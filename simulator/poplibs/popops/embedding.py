@@ -78,6 +78,13 @@ def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> S
 
     With a `groupSize` there are as many matrices. Raises poplibs_error when no split fulfils the
     constraints.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> plan = popops.embedding.plan(trial.graph, poplar.FLOAT, 8, 4, [2])  # rows, columns, offsets
+    >>> popops.createSliceableTensor(trial.graph, poplar.FLOAT, [8, 4], [0], [1], plan, {}).shape
+    (8, 4)
     """
     sizes: dict[str, object] = {"numEntries": NEEDED, "outputSize": NEEDED, "numLookups": NEEDED}
     grouped = "groupSize" in named or (
@@ -108,7 +115,16 @@ def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> S
 
 @library_call("POPOPS")
 def planMultiple(params: Sequence[SlicePlanningParameters]) -> list[SlicePlan]:
-    """Plan slices and updates of several matrices; each plan is that of `plan`."""
+    """Plan slices and updates of several matrices; each plan is that of `plan`.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> sizes = 1, 8, 4, [2]  # groups, rows, columns, offsets
+    >>> one = popops.embedding.SlicePlanningParameters(trial.graph, poplar.FLOAT, *sizes, {})
+    >>> len(popops.embedding.planMultiple([one, one]))
+    2
+    """
     return [
         plan(
             one.graph,

@@ -33,6 +33,13 @@ def LUFactorization(
     There is no pivoting: no element that is divided by may be zero. Of halves the factors are
     floats. As in PopLibs, blocks are spread over the tiles and six rows and columns are taken at
     a time: the corner, what is beside and below it, then all the rest.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a = trial.tensor([[4.0, 2.0], [2.0, 2.0]])
+    >>> trial.values(*poplin.experimental.LUFactorization(trial.graph, a, trial.prog))
+    [[[1.0, 0.0], [0.5, 1.0]], [[4.0, 2.0], [0.0, 1.0]]]
     """
     name = debug_name(debugContext, "LUFactorization")
     if input.rank() != 2 or input.dtype not in (FLOAT, HALF) or not input.numElements():

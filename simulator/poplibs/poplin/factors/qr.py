@@ -29,7 +29,15 @@ OPTIONS = {"rowsPerIteration": Option(32, "columns of A that are factors of one 
 def createQRFactorizationMatrices(
     graph: Graph, type: Type, m: int, n: int, debugContext: str = ""
 ) -> tuple[Tensor, Tensor]:
-    """Add A [m, n] and Q [m, m]; columns of A, then rows of Q, are spread over the tiles."""
+    """Add A [m, n] and Q [m, m]; columns of A, then rows of Q, are spread over the tiles.
+
+    >>> from simulator import poplar, poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, q = poplin.experimental.createQRFactorizationMatrices(trial.graph, poplar.FLOAT, 3, 2)
+    >>> a.shape, q.shape
+    ((3, 2), (3, 3))
+    """
     name = debug_name(debugContext, "QRFactorization")
     _check_height(m, n, name)
     dtype = checked_type(type, name)
@@ -57,6 +65,14 @@ def QRFactorization(
 
     Householder's reflections, a column of A at a time. An element of the diagonal that is zero when
     its column is reached gives NaN, as in PopLibs. Below the diagonal R has what rounding leaves.
+
+    >>> from simulator import poplin
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, q = trial.tensor([[3.0], [4.0]]), trial.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> poplin.experimental.QRFactorization(trial.graph, a, q, trial.prog)
+    >>> [[round(x, 5) for x in row] for row in trial.values(a)]
+    [[-5.0], [0.0]]
     """
     name = debug_name(debugContext, "QRFactorization")
     _check(A, Q, name)
