@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 from simulator.popart.model_builder.builder import Builder
+from simulator.poplibs import popnn
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
 
@@ -95,7 +96,7 @@ def test_the_examples_of_a_module_give_what_they_show(
 # The functions of operators and non-linearities are made of a table, and their examples with them.
 OF_TABLES = [
     pytest.param(item, id=name)
-    for module in (operators, nonlinearity_functions)
+    for module in (operators, nonlinearity_functions, popnn.bn, popnn.gn, popnn.ln, popnn.in_)
     for name, item in sorted(vars(module).items())
     if isinstance(item, types.FunctionType) and ">>>" in (inspect.getdoc(item) or "")
 ]

@@ -30,7 +30,15 @@ def batchNormStatistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return mean and inverse standard deviation of each channel."""
+    """Return mean and inverse standard deviation of each channel.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[1.0, 2.0], [3.0, 6.0]])
+    >>> trial.values(*popnn.bn.batchNormStatistics(trial.graph, acts, 0.0, trial.prog, False))
+    [[2.0, 4.0], [1.0, 0.5]]
+    """
     layers.check_options("batchNormStatistics", options)
     return poplin.normStatistics(
         graph, acts, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
@@ -54,6 +62,14 @@ def distributedBatchNormStatistics(
     """Return what `batchNormStatistics` does, over `normBatchSize` samples of several replicas.
 
     See `poplin.distributedNormStatistics` for the callback, which adds over them.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts = trial.tensor([[1.0, 2.0], [3.0, 6.0]])  # on one replica: no callback
+    >>> operands = acts, 0.0, trial.prog, False, None, 2
+    >>> trial.values(*popnn.bn.distributedBatchNormStatistics(trial.graph, *operands))
+    [[2.0, 4.0], [1.0, 0.5]]
     """
     layers.check_options("distributedBatchNormStatistics", options)
     return poplin.distributedNormStatistics(
@@ -76,7 +92,18 @@ def distributedBatchNormGradients(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
-    """Return the gradient of activations, of which several replicas have a part each."""
+    """Return the gradient of activations, of which several replicas have a part each.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> whitened = trial.tensor([[-1.0], [1.0], [1.0], [-1.0]])
+    >>> gradients = trial.tensor([[1.0], [0.0], [0.0], [-1.0]])
+    >>> factor, gamma = trial.tensor([2.0]), trial.tensor([10.0])
+    >>> operands = whitened, gradients, factor, gamma, trial.prog, None, 4
+    >>> trial.values(popnn.bn.distributedBatchNormGradients(trial.graph, *operands))
+    [[20.0], [0.0], [0.0], [-20.0]]
+    """
     layers.check_options("distributedBatchNormGradients", options)
     graph = replicatedGraph
     gradients = poplin.normGradients(graph, gradsIn, gamma, prog, debugContext)
@@ -134,6 +161,15 @@ def batchNormalise(graph: Graph, acts: Tensor, *arguments: object, **named: obje
     """Return the normalised and the whitened activations; or only the first, of combined factors.
 
     These are gamma * invStdDev and beta - gamma * mean * invStdDev, by channel.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> acts, mean, factor = map(trial.tensor, ([[1.0], [3.0]], [2.0], [1.0]))
+    >>> gamma, beta = trial.tensor([10.0]), trial.tensor([5.0])
+    >>> operands = acts, gamma, beta, mean, factor, trial.prog
+    >>> trial.values(*popnn.bn.batchNormalise(trial.graph, *operands))
+    [[[-5.0], [15.0]], [[-1.0], [1.0]]]
     """
     combined = "addend" in named or (len(arguments) > 2 and isinstance(arguments[2], Sequence))
     form = (_COMBINED if combined else _APART) | _LAST

@@ -41,7 +41,13 @@ _1, _2, _3 = PlaceHolder(1), PlaceHolder(2), PlaceHolder(3)
 
 
 def getDefaultBasicGruCellOrder() -> list[BasicGruCellUnit]:
-    """Return the order of the units in the weights: reset, update, candidate."""
+    """Return the order of the units in the weights: reset, update, candidate.
+
+    >>> from simulator import popnn
+    >>> first, *_ = popnn.gru.getDefaultBasicGruCellOrder()
+    >>> first.name
+    'BASIC_GRU_CELL_RESET_GATE'
+    """
     return list(BasicGruCellUnit)
 
 
@@ -113,7 +119,15 @@ createWeightsKernel, createWeightsBiases, createWeights = gated.weights_of(LAYER
 def createAttention(
     graph: Graph, params: GruParams, debugContext: str = "", options: Options = None
 ) -> Tensor:
-    """Add the attention scores [batch, timeSteps] of `auGruFwd`."""
+    """Add the attention scores [batch, timeSteps] of `auGruFwd`.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 4, 5, [2, 3])  # 4 samples, 5 steps
+    >>> popnn.gru.createAttention(trial.graph, params).shape
+    (4, 5)
+    """
     name = debug_name(debugContext, "attention")
     shape = [params.batchSize, params.timeSteps]
     return popops.createSliceableTensor(graph, params.dataType, shape, [1], [1], 0, name)
@@ -143,6 +157,17 @@ def gruFwd(
     [timeSteps, 3, batch, outputs], without all outputs and the step's own, with `resetAfter` and
     what the state adds to the candidate.
     `realTimeSteps` [batch], which may stand behind `in_`, are the steps that each sample has.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x = trial.tensor([[2.0]]), trial.tensor([[[1.0]]])
+    >>> out = popnn.gru.gruFwd(trial.graph, params, state, x, weights, None, trial.prog)
+    >>> trial.values(out)  # 0.5 * 2
+    [[[1.0]]]
     """
     name = debug_name(debugContext, "gruFwd")
     params = params.with_lengths(realTimeSteps, name)
@@ -170,6 +195,17 @@ def auGruFwd(
     """Run the layer as `gruFwd` does, its update gate u times 1 - `attScores` [batch, timeSteps].
 
     The intermediates have that product in the gate's place.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, scores = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), trial.tensor([[0.0]])
+    >>> operands = state, x, weights, None, scores, trial.prog
+    >>> trial.values(popnn.gru.auGruFwd(trial.graph, params, *operands))  # 0.5 * 2
+    [[[1.0]]]
     """
     name = debug_name(debugContext, "auGruFwd")
     params = params.with_lengths(realTimeSteps, name)

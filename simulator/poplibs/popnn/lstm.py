@@ -45,7 +45,13 @@ FUSED: dict[NonLinearityType, Callable[[Expr], Expr]] = {
 
 
 def getDefaultBasicLstmCellOrder() -> list[BasicLstmCellUnit]:
-    """Return the order of the units in the weights: forget, input, candidate, output."""
+    """Return the order of the units in the weights: forget, input, candidate, output.
+
+    >>> from simulator import popnn
+    >>> first, *_ = popnn.lstm.getDefaultBasicLstmCellOrder()
+    >>> first.name
+    'BASIC_LSTM_CELL_FORGET_GATE'
+    """
     return list(BasicLstmCellUnit)
 
 
@@ -111,7 +117,15 @@ def createInitialState(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> LstmState:
-    """Add the output and what the cell holds before the first step."""
+    """Add the output and what the cell holds before the first step.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.lstm.LstmParams(poplar.FLOAT, 4, 1, [2, 3])  # 4 samples, 3 outputs
+    >>> [tensor.shape for tensor in popnn.lstm.createInitialState(trial.graph, params)]
+    [(4, 3), (4, 3)]
+    """
     output = createInitialOutput(graph, params, debugContext, options, cache)
     return LstmState(output, createInitialCellState(graph, params, debugContext, options, cache))
 
@@ -120,7 +134,16 @@ def createInitialState(
 def zeroInitialState(
     graph: Graph, initialState: LstmState, prog: Program, debugContext: str = ""
 ) -> None:
-    """Set a state to zero."""
+    """Set a state to zero.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> state = popnn.lstm.LstmState(trial.tensor([[1.0]]), trial.tensor([[2.0]]))
+    >>> popnn.lstm.zeroInitialState(trial.graph, state, trial.prog)
+    >>> trial.values(*state)
+    [[[0.0]], [[0.0]]]
+    """
     for tensor in initialState:
         popops.zero(graph, tensor, prog, debug_name(debugContext, "initState"))
 
@@ -144,6 +167,19 @@ def lstmFwd(
     cell = f * cell + i * g, h = o * activation(cell). `in_` is PopLibs' `in`. To a list of
     `intermediates` the values of each step are added: [timeSteps, 6, batch, outputs], the units'
     (forget, input, candidate, output), the activated cell's and the cell's before the step.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.lstm.LstmParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> state = popnn.lstm.LstmState(trial.tensor([[0.0]]), trial.tensor([[2.0]]))
+    >>> zeros = [[[0.0]]] * 4, [[[0.0]]] * 4, [[0.0]] * 4  # each gate is half open, no new content
+    >>> weights = popnn.lstm.LstmWeights(*map(trial.tensor, zeros))
+    >>> x = trial.tensor([[[1.0]]])
+    >>> operands = state, x, weights, None, trial.prog
+    >>> out, cell = popnn.lstm.lstmFwd(trial.graph, params, *operands)
+    >>> trial.values(cell, out)  # 0.5 * 2, and 0.5 * tanh of that
+    [[[1.0]], [[[0.3807...]]]]
     """
     name = debug_name(debugContext, "lstmFwd")
     order = gated.order_of(LAYER, params, name)

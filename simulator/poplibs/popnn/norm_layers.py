@@ -33,14 +33,72 @@ OPTIONS = {
 }
 
 
+# Examples of the functions that all norms have, of a sample of one channel.
+_NAMESPACES = {"batch": "bn", "group": "gn", "layer": "ln", "instance": "in_"}
+_TRIAL = """
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+"""
+_EXAMPLES = {
+    "NormStatistics": """    >>> acts = trial.tensor([[[1.0, 3.0]]])
+    >>> statistics = popnn.{call}(trial.graph, acts, 0.0, trial.prog, {groups}False)
+    >>> trial.values(*statistics)
+    [[2.0], [1.0]]
+    """,
+    "NormWhiten": """    >>> acts, mean, factor = map(trial.tensor, ([[[1.0, 3.0]]], [2.0], [10.0]))
+    >>> trial.values(popnn.{call}(trial.graph, acts, mean, factor, trial.prog))
+    [[[-10.0, 10.0]]]
+    """,
+    "Normalise": """    >>> acts, mean, factor = map(trial.tensor, ([[[1.0, 3.0]]], [2.0], [1.0]))
+    >>> gamma, beta = trial.tensor([10.0]), trial.tensor([5.0])
+    >>> operands = acts, gamma, beta, mean, factor, trial.prog
+    >>> trial.values(*popnn.{call}(trial.graph, *operands))
+    [[[[-5.0, 15.0]]], [[[-1.0, 1.0]]]]
+    """,
+    "NormParamGradients": """    >>> whitened = trial.tensor([[[-1.0, 1.0]]])
+    >>> gradients = trial.tensor([[[3.0, 5.0]]])
+    >>> operands = whitened, gradients, trial.prog
+    >>> trial.values(*popnn.{call}(trial.graph, *operands))
+    [[2.0], [8.0]]
+    """,
+    "NormGradients": """    >>> whitened = trial.tensor([[[-1.0, 1.0, 1.0, -1.0]]])
+    >>> gradients = trial.tensor([[[1.0, 0.0, 0.0, -1.0]]])
+    >>> factor, gamma = trial.tensor([2.0]), trial.tensor([10.0])
+    >>> operands = whitened, gradients, factor, gamma, trial.prog
+    >>> trial.values(popnn.{call}(trial.graph, *operands))
+    [[[20.0, 0.0, 0.0, -20.0]]]
+    """,
+    "NormParamUpdate": """    >>> gamma, beta = trial.tensor([10.0]), trial.tensor([5.0])
+    >>> deltas = trial.tensor([1.0]), trial.tensor([3.0])
+    >>> operands = *deltas, -0.5, gamma, beta, trial.prog
+    >>> popnn.{call}(trial.graph, *operands)
+    >>> trial.values(gamma, beta)
+    [[9.5], [3.5]]
+    """,
+}
+
+
+def _example(name: str) -> str:
+    """Write the example of a function that all norms have; empty for others."""
+    layer = name.partition("Norm")[0]
+    kind = name.removeprefix(layer)
+    if layer not in _NAMESPACES:
+        return ""
+    groups = "1, " if layer == "group" else ""
+    return _TRIAL + _EXAMPLES[kind].format(call=f"{_NAMESPACES[layer]}.{name}", groups=groups)
+
+
 def public(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
-    """Make a library function of this name."""
+    """Make a library function of this name, with its example."""
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{(function.__doc__ or '').rstrip()}{_example(name)}"
     return library_call("POPNN")(call)
 
 
