@@ -113,7 +113,7 @@ def test_advice_on_the_host_depends_on_the_io_tiles(monkeypatch: pytest.MonkeyPa
 def stand_in(
     monkeypatch: pytest.MonkeyPatch, name: str, columns: str, *rows: tuple[Any, ...]
 ) -> None:
-    """Have an analysis answer these rows."""
+    """Make an analysis answer these rows."""
     values = zip(*rows, strict=True)
     frame = pd.DataFrame(dict(zip(columns.split(), values, strict=True)))
     monkeypatch.setattr(speed, name, lambda _: SimpleNamespace(frame=lambda: frame))
