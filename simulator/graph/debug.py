@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Self, TypedDict
 
@@ -74,6 +75,7 @@ def users_location() -> Location:
     return {"fileName": name, "functionName": code.co_name, "lineNumber": frame.f_lineno}
 
 
+@cache
 def _is_simulator(module: str) -> bool:
     """Return the simulator's modules, and the standard library's that runs its `with` blocks."""
     internal = module.startswith("simulator.") and not module.startswith("simulator.examples")

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from simulator.graph.geometry.intervals import heads_of
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.planning.params import ConvParams
 
@@ -196,8 +197,7 @@ def even_candidates(size: int, grain: int, most: int) -> list[int]:
     """List the numbers of parts up to `most` that differ in the size of the largest part."""
     grains = -(-size // grain)
     parts = np.arange(1, min(grains, most) + 1)
-    _, first = np.unique(-(-grains // parts), return_index=True)
-    candidates: list[int] = parts[np.sort(first)].tolist()
+    candidates: list[int] = parts[heads_of(-(-grains // parts))].tolist()
     return candidates
 
 
