@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -302,6 +303,17 @@ def test_no_ring_even_of_imports_in_functions_and_for_types() -> None:
 def test_a_ring_is_what_reaches_itself() -> None:
     assert rings({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
     assert rings({"a": {"b"}, "b": set()}) == []
+
+
+MAX_MODULES = 24  # of a folder: some 20
+FLAT = {"cli": "a module a command, found by what it declares"}
+
+
+def test_a_folder_of_more_than_some_twenty_modules_has_rooms() -> None:
+    sizes = Counter(str(path.parent.relative_to(ROOT)) for path in modules().values())
+    large = {folder: size for folder, size in sizes.items() if size > MAX_MODULES}
+    assert {folder: size for folder, size in large.items() if folder not in FLAT} == {}
+    assert set(FLAT) <= set(large)
 
 
 def test_no_two_test_files_have_the_same_name() -> None:
