@@ -19,7 +19,7 @@ KIND = "simulator executable"
 # 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles; in 4
 # instrumentation stood in another module; 5 had no host order; in 6 arrays had one form; 7 had no
 # graph profile; 8 did not say whose cycles are guessed.
-FORMAT = 9
+FORMAT = 10
 LONGEST_HEADER = 1000  # bytes
 STEP = 1 << 20  # bytes that are asked for at once
 
