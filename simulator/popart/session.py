@@ -205,7 +205,19 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     # Compiling
     def prepareDevice(self, loadEngine: bool = True) -> None:
-        """Compile the model and load it onto the device, or leave that to a call of its own."""
+        """Compile the model and load it onto the device, or leave that to a call of its own.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        """
         if not self._options.compileEngine:
             self._built()
             return
@@ -417,7 +429,20 @@ class InferenceSession(Weights, Generators, Reports, Files):
         return list(self._ir.inputs)
 
     def getInfo(self, name: str) -> TensorInfo:
-        """Return type and shape of a tensor of the model."""
+        """Return type and shape of a tensor of the model.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.getInfo(y).shape()
+        [2]
+        """
         if name not in self._ir.infos:
             raise popart_exception(f"getInfo: no tensor {name!r}")
         return self._ir.infos[name]
@@ -433,6 +458,18 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Make an array for each anchor: [batches, micro-batches, replicas, *shape].
 
         Of these three there is none that is one; of a FINAL one and a SUM there are replicas alone.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.initAnchorArrays()[y].tolist()
+        [0.0, 0.0]
         """
         infos, names = self._ir.infos, self._flow.anchors()
         return {n: np.zeros(self._anchor_shape(n), dtype=infos[n].host) for n in names}
@@ -445,7 +482,23 @@ class InferenceSession(Weights, Generators, Reports, Files):
         return (*of_batches, *(n for n in copies if n > 1), *self._ir.infos[name].dims)
 
     def run(self, stepio: PyStepIO | PyStepIOCallback, debugName: str = "") -> None:
-        """Run a step: take the inputs of all batches, and fill the arrays of the anchors."""
+        """Run a step: take the inputs of all batches, and fill the arrays of the anchors.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> anchors = session.initAnchorArrays()
+        >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, anchors))
+        >>> anchors[y].tolist()
+        [0.0, 2.0]
+        """
         engine = self._loaded("run")
         if self._programs.weights_in and not self._uploaded:
             if self.training or not self._options.constantWeights:

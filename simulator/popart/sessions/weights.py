@@ -76,7 +76,25 @@ class Weights:
         raise NotImplementedError
 
     def weightsFromHost(self) -> None:
-        """Copy the weights to the device."""
+        """Copy the weights to the device.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> anchors = session.initAnchorArrays()
+        >>> session.run(popart.PyStepIO({x: np.float32([10.0, 10.0])}, anchors))
+        >>> anchors[y].tolist()
+        [30.0, 40.0]
+        """
         self._upload()
 
     def hand_over_weights(self) -> None:
@@ -122,7 +140,26 @@ class Weights:
             engine.connectStreamToCallback(handle, replica, upload)
 
     def weightsToHost(self) -> None:
-        """Copy the weights from the device; `readWeights` and `modelToHost` give them."""
+        """Copy the weights from the device; `readWeights` and `modelToHost` give them.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros(2, np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].tolist()
+        [3.0, 4.0]
+        """
         engine = self._loaded("weightsToHost")
         if not self._values:
             raise popart_exception("weightsToHost: the session has no values")
@@ -147,7 +184,26 @@ class Weights:
             )
 
     def readWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
-        """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
+        """Fill arrays, by the names of weights, with what `weightsToHost` has copied.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros(2, np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].tolist()
+        [3.0, 4.0]
+        """
         arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
         for name, out in arrays.items():
             values = self._weights.get(name)
@@ -156,7 +212,27 @@ class Weights:
             out[...] = values.reshape(out.shape)
 
     def writeWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
-        """Take the values of weights from arrays for the next `weightsFromHost`."""
+        """Take the values of weights from arrays for the next `weightsFromHost`.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.writeWeights(popart.PyWeightsIO({w: np.float32([5.0, 6.0])}))
+        >>> session.weightsFromHost()
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros(2, np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].tolist()
+        [5.0, 6.0]
+        """
         arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
         for name, array in arrays.items():
             if name not in self._weights or np.shape(array) not in self._shapes(name):
