@@ -37,6 +37,8 @@ from simulator.instances.placement import RANK, VARIABLE, Placement
 from simulator.popdist.bridge import Bridge
 from simulator.signals import TURN
 
+# What Open MPI tells its processes; of it the program may know its place.
+MPI_VARIABLES, PLACE_VARIABLES = ("PMIX_", "PRTE_", "OMPI_"), "OMPI_COMM_WORLD_"
 ENGINE, TRACE = "POPLAR_ENGINE_OPTIONS", "PVTI_OPTIONS"
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NO_PROGRAM, FAULT = 127, 2  # exit codes
@@ -129,7 +131,8 @@ def _environment(plan: Plan, index: int, folder: Path) -> dict[str, str]:
     instance_variables = {
         int(key): values for key, values in plan.own_variables.items()
     }  # JSON has texts
-    environment = {**os.environ, **plan.variables, **instance_variables.get(index, {})}
+    inherited = {name: text for name, text in os.environ.items() if not _is_of_mpi(name)}
+    environment = {**inherited, **plan.variables, **instance_variables.get(index, {})}
     report = {"autoReport.all": "true", **options(environment, ENGINE)}
     if plan.placement.offline:
         report["simulator.compileOnly"] = "true"
@@ -141,6 +144,14 @@ def _environment(plan: Plan, index: int, folder: Path) -> dict[str, str]:
         ENGINE: json.dumps({**report, "autoReport.directory": str(folder)}),
         TRACE: json.dumps({**trace, "directory": str(folder)}),
     }
+
+
+def _is_of_mpi(name: str) -> bool:
+    """Return whether MPI told a variable to its process: the program would join with its rank.
+
+    Two processes of one rank write into each other's memory. What says where the instance is stays.
+    """
+    return name.startswith(MPI_VARIABLES) and not name.startswith(PLACE_VARIABLES)
 
 
 def options(environment: Mapping[str, str], variable: str) -> dict[str, Any]:

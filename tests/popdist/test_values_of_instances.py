@@ -64,11 +64,48 @@ def test_two_instances_of_two_replicas_are_one_of_four_bit_by_bit(
             assert values.tobytes() == second[name].tobytes() == alone[name].tobytes()
 
 
+@pytest.mark.parametrize("root", [0, 2])
+def test_all_instances_take_the_weights_of_one(root: int, tmp_path: Path) -> None:
+    done = poprun("--launcher", "processes", "--num-instances", 3, "--num-replicas", 3,
+                  "--timeout", 60, "--out", tmp_path, HERE / "broadcast.py", tmp_path / "of",
+                  root)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    for instance in range(3):
+        sums = np.load(tmp_path / f"of{instance}.npy")
+        assert sums.tolist() == (2 * (np.arange(6).reshape(2, 3) + 10 * root)).tolist()
+
+
+def test_weights_of_an_instance_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "broadcast.py", tmp_path / "of", "1"],
+        capture_output=True, text=True, env={**os.environ, **QUIET}, check=False,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1].endswith(
+        "popart_exception: broadcastWeights: rootRank is 1; 0 to 0 are there"
+    )
+
+
 def test_the_runs_change_the_weights(alone: dict[str, np.ndarray]) -> None:
     assert len({alone[f"{name}_w0"].tobytes() for name in ("SGD1", "SGD2", "Adam1", "Adam2")}) == 4
     assert all(
         len(np.unique(alone[f"{name}_y"][:, 0, 0, 0, 0])) == 20 for name in ("SGD1", "Adam2")
     )
+
+
+@NO_MPI
+def test_a_program_that_takes_up_mpi_by_itself_is_alone_there(tmp_path: Path) -> None:
+    """It had the rank of the process that carries its messages, and their memory was mixed up."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from mpi4py import MPI\n"
+        "print(MPI.COMM_WORLD.Get_size())\n"
+        + (HERE / "broadcast.py").read_text().replace("from __future__ import annotations\n", "")
+    )
+    done = poprun("--launcher", "mpi", "--num-instances", 2, "--num-replicas", 2, "--timeout", 60,
+                  "--out", tmp_path, program, tmp_path / "of", 1)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr
+    sums = [np.load(tmp_path / f"of{instance}.npy").tolist() for instance in (0, 1)]
+    assert sums[0] == sums[1] == (2 * (np.arange(6).reshape(2, 3) + 10)).tolist()
 
 
 @NO_MPI
