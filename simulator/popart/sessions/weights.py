@@ -13,6 +13,8 @@ import onnx
 from simulator.engine import Engine
 from simulator.graph.tensors.tensor import Tensor
 from simulator.graph.types import Array
+from simulator.instances.placement import Placement, placement
+from simulator.instances.share import Place, Share
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.model_files.external_data import relocate
@@ -74,6 +76,27 @@ class Weights:
 
     def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
+
+    def broadcastWeights(self, rootRank: int = 0) -> None:
+        """Give all instances that `poprun` started the weights that one has on the host.
+
+        Raises popart_exception for an instance that is not there, and for weights without values.
+        """
+        place = placement() or Placement()
+        if not 0 <= rootRank < place.instances:
+            raise popart_exception(
+                f"broadcastWeights: rootRank is {rootRank}; 0 to {place.instances - 1} are there"
+            )
+        others = [other for other in range(place.instances) if other != rootRank]
+        share = Share(place.instance, 1)
+        for number, (name, values) in enumerate(self._weights.items() if others else (), 1):
+            if values is None:
+                raise popart_exception(f"broadcastWeights: weight {name!r} has no values")
+            copy = Place(0, "broadcastWeights", number, name)
+            for other in others:
+                received = share.exchange(copy, {rootRank: other}, [values.reshape(-1)])
+                if place.instance in received:
+                    self._weights[name] = received[place.instance].reshape(values.shape)
 
     def weightsFromHost(self) -> None:
         """Copy the weights to the device.
