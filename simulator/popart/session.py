@@ -272,7 +272,24 @@ class InferenceSession(Weights, Generators, Reports, Files):
         return []
 
     def loadEngineAndConnectStreams(self) -> None:
-        """Load what is compiled onto the device; streams are connected when they are needed."""
+        """Load what is compiled onto the device; streams are connected when they are needed.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice(loadEngine=False)
+        >>> session.loadEngineAndConnectStreams()
+        >>> anchors = session.initAnchorArrays()
+        >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, anchors))
+        >>> anchors[y].tolist()
+        [0.0, 2.0]
+        """
         if self._device.connectionType is DeviceConnectionType.Never:
             raise popart_exception(
                 "loadEngineAndConnectStreams: the device is one to compile for (offline); one that "
@@ -425,7 +442,19 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     @property
     def inputs(self) -> list[str]:
-        """Name the inputs that every batch needs."""
+        """Name the inputs that every batch needs.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.inputs == [x]
+        True
+        """
         return list(self._ir.inputs)
 
     def getInfo(self, name: str) -> TensorInfo:
@@ -449,7 +478,21 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     # Running
     def updateOptimizer(self, optimizer: Optimizer) -> None:
-        """Refuse: without training there is no optimiser."""
+        """Refuse: without training there is no optimiser.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.updateOptimizer(popart.ConstSGD(0.5))
+        Traceback (most recent call last):
+            ...
+        simulator.popart.errors.popart_exception: updateOptimizer: only a training session...
+        """
         raise popart_exception("updateOptimizer: only a training session has an optimiser")
 
     updateOptimizerFromHost = updateOptimizer
@@ -531,7 +574,26 @@ class InferenceSession(Weights, Generators, Reports, Files):
             stepio.give(name, anchors[name], self._ir.infos[name].dims)
 
     def getCycleCount(self, id: str = "") -> int:
-        """Return the cycles of the last run, if the options have it measured."""
+        """Return the cycles of the last run, if the options have it measured.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> options = popart.SessionOptions()
+        >>> options.instrumentWithHardwareCycleCounter = True
+        >>> session = popart.InferenceSession(
+        ...     builder.getModelProto(), flow, device, userOptions=options
+        ... )
+        >>> session.prepareDevice()
+        >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, session.initAnchorArrays()))
+        >>> session.getCycleCount() > 0
+        True
+        """
         engine = self._loaded("getCycleCount")
         if parts.CYCLES_TO_HOST not in self._programs.programs:
             raise popart_exception(

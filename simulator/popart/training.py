@@ -271,7 +271,29 @@ class TrainingSession(InferenceSession):
 
     # Running
     def updateOptimizer(self, optimizer: Optimizer) -> None:
-        """Set other values of what may change; `optimizerFromHost` copies them to the device."""
+        """Set other values of what may change; `optimizerFromHost` copies them to the device.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [1, 1])
+        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
+        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [loss])
+        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
+        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> session.updateOptimizer(popart.SGD({"defaultLearningRate": (0.25, False)}))
+        >>> session.optimizerFromHost()
+        >>> session.run(popart.PyStepIO({x: np.float32([[1.0]])}, session.initAnchorArrays()))
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros([1, 1], np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].item()  # 3 - 0.25 * 1
+        2.75
+        """
         if not isinstance(optimizer, Optimizer):
             raise popart_exception(f"updateOptimizer: {optimizer!r} is no optimiser")
         reason = optimizer.cannot_follow(self._optimizer)
@@ -280,7 +302,29 @@ class TrainingSession(InferenceSession):
         self._optimizer = optimizer
 
     def optimizerFromHost(self) -> None:
-        """Copy what may change of the optimiser to the device."""
+        """Copy what may change of the optimiser to the device.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [1, 1])
+        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
+        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [loss])
+        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
+        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> session.updateOptimizer(popart.SGD({"defaultLearningRate": (0.25, False)}))
+        >>> session.optimizerFromHost()
+        >>> session.run(popart.PyStepIO({x: np.float32([[1.0]])}, session.initAnchorArrays()))
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros([1, 1], np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].item()  # 3 - 0.25 * 1
+        2.75
+        """
         engine = self._loaded("optimizerFromHost")
         if not self._streams:
             return
@@ -291,11 +335,53 @@ class TrainingSession(InferenceSession):
         self._programs.run_apart(engine, OPTIMIZER_FROM_HOST)
 
     def updateOptimizerFromHost(self, optimizer: Optimizer) -> None:
-        """Set other values of what may change, and copy them to the device."""
+        """Set other values of what may change, and copy them to the device.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [1, 1])
+        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
+        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [loss])
+        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
+        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> session.updateOptimizerFromHost(popart.SGD({"defaultLearningRate": (0.25, False)}))
+        >>> session.run(popart.PyStepIO({x: np.float32([[1.0]])}, session.initAnchorArrays()))
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros([1, 1], np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].item()  # 3 - 0.25 * 1
+        2.75
+        """
         self.updateOptimizer(optimizer)
         self.optimizerFromHost()
 
     def loadEngineAndConnectStreams(self) -> None:
-        """Load what is compiled onto the device, with the optimiser's values."""
+        """Load what is compiled onto the device, with the optimiser's values.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [1, 1])
+        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
+        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [loss])
+        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
+        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> session.prepareDevice(loadEngine=False)
+        >>> session.loadEngineAndConnectStreams()
+        >>> session.weightsFromHost()
+        >>> session.run(popart.PyStepIO({x: np.float32([[1.0]])}, session.initAnchorArrays()))
+        >>> session.weightsToHost()
+        >>> weights = {w: np.zeros([1, 1], np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].item()  # 3 - 0.5 * 1
+        2.5
+        """
         super().loadEngineAndConnectStreams()
         self.optimizerFromHost()

@@ -99,6 +99,21 @@ class Files:
         """Compile the model, without a device, and write executable and weights to a PopEF file.
 
         In a folder that is there it is `executable.popef`.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> with TemporaryDirectory() as folder:
+        ...     session.compileAndExport(folder)
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['executable.popef']
         """
         if self._executable is None:
             self._from_cache()
@@ -117,6 +132,22 @@ class Files:
         """Write the compiled model to a PopEF file, with the weights or without.
 
         What a session needs to load it again is always there, whatever `savePopartMetadata` says.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> with TemporaryDirectory() as folder:
+        ...     session.saveExecutable(folder)
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['executable.popef']
         """
         if self._executable is None:
             raise popart_exception("saveExecutable: call prepareDevice or compileAndExport first")
@@ -130,6 +161,23 @@ class Files:
 
         In a folder that is there it is `variables.popef`. They are those of the model, of
         `weightsToHost` once that was called.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> with TemporaryDirectory() as folder:
+        ...     session.saveVariables(folder)
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['variables.popef']
         """
         with FileWriter(_new_place(path, VARIABLES)) as writer:
             self._write_variables(writer)
@@ -176,6 +224,26 @@ class Files:
         `more` has are taken, too, and so are the seed and the states of generators: the session
         draws the numbers that the one that wrote them would draw next. Raises popart_exception and
         PvaError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> again = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> with TemporaryDirectory() as folder:
+        ...     session.compileAndExport(folder)
+        ...     again.loadExecutable(folder)
+        >>> again.prepareDevice()  # without compiling
+        >>> anchors = again.initAnchorArrays()
+        >>> again.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, anchors))
+        >>> anchors[y].tolist()
+        [0.0, 2.0]
         """
         paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more)]
         self._take(load_model(paths), self._fingerprint())

@@ -45,6 +45,24 @@ class Generators:
 
         Each replica has a seed of its own, as many above this one as its number. In PopART a
         model that draws none may be seeded before `prepareDevice`, too.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> y = builder.aiOnnx.randomuniform(shape=[2])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> def draw():
+        ...     anchors = session.initAnchorArrays()
+        ...     session.run(popart.PyStepIO({}, anchors))
+        ...     return anchors[y].tolist()
+        >>> session.setRandomSeed(7)
+        >>> first = draw()
+        >>> session.setRandomSeed(7)
+        >>> draw() == first
+        True
         """
         draws = any(node.operator in DRAWS for node in self._ir.nodes)
         if not draws:
@@ -61,13 +79,41 @@ class Generators:
             self._programs.run_apart(engine, parts.SEED_FROM_HOST)
 
     def getRandomSeed(self) -> int:
-        """Return the seed that was set last, 0 before."""
+        """Return the seed that was set last, 0 before.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> y = builder.aiOnnx.randomuniform(shape=[2])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.setRandomSeed(7)
+        >>> session.getRandomSeed()
+        7
+        """
         return self._seed
 
     def getRNGState(self) -> list[int]:
         """Return four words for each worker of each tile; none where no random number is drawn.
 
         Raises popart_exception unless enableLoadAndOffloadRNGState is set.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> y = builder.aiOnnx.randomuniform(shape=[2])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> options = popart.SessionOptions()
+        >>> options.enableLoadAndOffloadRNGState = True
+        >>> session = popart.InferenceSession(
+        ...     builder.getModelProto(), flow, device, userOptions=options
+        ... )
+        >>> session.prepareDevice()
+        >>> len(session.getRNGState())  # 4 tiles of 6 workers
+        96
         """
         words = self._states("getRNGState")
         if len(words):
@@ -77,7 +123,30 @@ class Generators:
         return [int(word) for word in words]
 
     def setRNGState(self, state: Sequence[int]) -> None:
-        """Set the generators to a state of getRNGState; raises popart_exception for any other."""
+        """Set the generators to a state of getRNGState; raises popart_exception for any other.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> y = builder.aiOnnx.randomuniform(shape=[2])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> options = popart.SessionOptions()
+        >>> options.enableLoadAndOffloadRNGState = True
+        >>> session = popart.InferenceSession(
+        ...     builder.getModelProto(), flow, device, userOptions=options
+        ... )
+        >>> session.prepareDevice()
+        >>> def draw():
+        ...     anchors = session.initAnchorArrays()
+        ...     session.run(popart.PyStepIO({}, anchors))
+        ...     return anchors[y].tolist()
+        >>> state = session.getRNGState()
+        >>> first = draw()
+        >>> session.setRNGState(state)
+        >>> draw() == first
+        True
+        """
         words = self._states("setRNGState")
         if len(state) != len(words):
             raise popart_exception(

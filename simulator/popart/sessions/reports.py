@@ -19,11 +19,41 @@ class Reports:
         raise NotImplementedError
 
     def getReport(self) -> Any:
-        """Return the report of the session, as pva reads it."""
+        """Return the report of the session, as pva reads it.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.getReport().compilation.target.numTiles
+        4
+        """
         return self._loaded("getReport").getReport()
 
     def getSummaryReport(self, resetProfile: bool = False) -> str:
-        """Return a summary of compilation and runs as text; `reportOptions` add to it."""
+        """Return a summary of compilation and runs as text; `reportOptions` add to it.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> print(session.getSummaryReport())
+        Target:
+        ...
+        Graph:
+          Number of vertices:                1
+        ...
+        """
         engine = self._loaded("getSummaryReport")
         text = report_texts.summary(engine, self._options.reportOptions, profiled=self._profiled)
         if resetProfile:
@@ -31,11 +61,47 @@ class Reports:
         return text
 
     def getGraphReport(self, useCbor: bool = False) -> str | bytes:
-        """Return the profile of the compiled graph as JSON, or as CBOR."""
+        """Return the profile of the compiled graph as JSON, or as CBOR.
+
+        >>> import json
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> profile = json.loads(session.getGraphReport())
+        >>> profile["target"]["numTiles"]
+        4
+        """
         return report_texts.graph_report(self._loaded("getGraphReport"), cbor=useCbor)
 
     def getExecutionReport(self, useCbor: bool = False, resetProfile: bool = True) -> str | bytes:
-        """Return the profile of what ran since the last such report, as JSON or as CBOR."""
+        """Return the profile of what ran since the last such report, as JSON or as CBOR.
+
+        >>> import json
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> options = popart.SessionOptions()
+        >>> options.engineOptions = {"debug.instrumentCompute": "true"}
+        >>> session = popart.InferenceSession(
+        ...     builder.getModelProto(), flow, device, userOptions=options
+        ... )
+        >>> session.prepareDevice()
+        >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, session.initAnchorArrays()))
+        >>> profile = json.loads(session.getExecutionReport())
+        >>> len(profile["runs"])
+        1
+        """
         engine = self._loaded("getExecutionReport")
         report = report_texts.execution_report(engine, cbor=useCbor, profiled=self._profiled)
         if resetProfile:

@@ -81,6 +81,23 @@ class Weights:
         """Give all instances that `poprun` started the weights that one has on the host.
 
         Raises popart_exception for an instance that is not there, and for weights without values.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.broadcastWeights(0)  # of the only instance
+        >>> weights = {w: np.zeros(2, np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights[w].tolist()
+        [3.0, 4.0]
         """
         place = placement() or Placement()
         if not 0 <= rootRank < place.instances:
@@ -124,6 +141,23 @@ class Weights:
         """Copy the weights to the device for good: the host gives back each that is copied.
 
         Another `weightsFromHost` then refuses.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.hand_over_weights()
+        >>> anchors = session.initAnchorArrays()
+        >>> session.run(popart.PyStepIO({x: np.float32([10.0, 10.0])}, anchors))
+        >>> anchors[y].tolist()
+        [30.0, 40.0]
         """
         self._upload(for_good=self._options.replicas == 1)
         self._let_go_of_weights()
@@ -264,14 +298,55 @@ class Weights:
             self._weights[name] = np.array(array, dtype=self._ir.infos[name].host)
 
     def modelToHost(self, path: str | Path) -> None:
-        """Write the model with the weights of the device to a file."""
+        """Write the model with the weights of the device to a file.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.weightsFromHost()
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "model.onnx")
+        ...     session.modelToHost(path)
+        ...     popart.Builder(str(path)).getTensorShape(w)
+        [2]
+        """
         self.weightsToHost()
         if self._model is None:
             raise popart_exception("modelToHost: the model has been let go of")
         write_model(self._model, self._weights, path, more=self._kept)
 
     def updateExternallySavedTensorLocations(self, fromLocation: str, toLocation: str) -> None:
-        """Copy a file of initializers' values; `modelToHost` writes to the copy from now on."""
+        """Copy a file of initializers' values; `modelToHost` writes to the copy from now on.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> with TemporaryDirectory() as folder:
+        ...     old, new = Path(folder, "old.bin"), Path(folder, "new.bin")
+        ...     builder.saveInitializersExternally([w], str(old))
+        ...     session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        ...     session.updateExternallySavedTensorLocations(str(old), str(new))
+        ...     np.fromfile(new, np.float32).tolist()
+        [3.0, 4.0]
+        """
         if self._model is None:
             raise popart_exception(
                 "updateExternallySavedTensorLocations: the model has been let go of"
@@ -279,7 +354,26 @@ class Weights:
         relocate(self._model.graph.initializer, str(fromLocation), str(toLocation))
 
     def let_go_of_model(self) -> None:
-        """Free the model that the session is made of; `modelToHost` then refuses."""
+        """Free the model that the session is made of; `modelToHost` then refuses.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
+        >>> y = builder.aiOnnx.mul([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, [y])
+        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> session.prepareDevice()
+        >>> session.let_go_of_model()
+        >>> session.weightsFromHost()
+        >>> session.modelToHost("model.onnx")
+        Traceback (most recent call last):
+            ...
+        simulator.popart.errors.popart_exception: modelToHost: the model has been let go of
+        """
         self._model = None
 
     def _let_go_of_weights(self) -> None:
@@ -292,6 +386,23 @@ class Weights:
         """Take the weights of another model for the next `weightsFromHost`.
 
         Raises popart_exception where it has more than an inference, unless those may be ignored.
+
+        >>> import numpy as np
+        >>> from simulator import popart
+        >>> def model(values):
+        ...     builder = popart.Builder()
+        ...     x = builder.addInputTensor("FLOAT", [2])
+        ...     w = builder.addInitializedInputTensor(np.float32(values), "w")
+        ...     builder.addOutputTensor(builder.aiOnnx.mul([x, w]))
+        ...     return builder.getModelProto()
+        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+        >>> flow = popart.DataFlow(1, ["Mul:0"])
+        >>> session = popart.InferenceSession(model([3.0, 4.0]), flow, device)
+        >>> session.resetHostWeights(model([5.0, 6.0]))
+        >>> weights = {"w": np.zeros(2, np.float32)}
+        >>> session.readWeights(popart.PyWeightsIO(weights))
+        >>> weights["w"].tolist()
+        [5.0, 6.0]
         """
         stored = weights_of(*read_model(model))
         unknown = [name for name in stored if name not in self._ir.infos]
