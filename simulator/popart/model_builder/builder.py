@@ -77,11 +77,23 @@ class Builder(Notes):
 
     @property
     def graph_proto(self) -> onnx.GraphProto:
-        """Return the graph as it is now."""
+        """Return the graph as it is now.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> y = builder.aiOnnx.relu([builder.addInputTensor("FLOAT", [2])])
+        >>> [node.op_type for node in builder.graph_proto.node]
+        ['Relu']
+        """
         return self._graph
 
     def opset(self, domain: str) -> int:
-        """Return the version of a domain's operator set."""
+        """Return the version of a domain's operator set.
+
+        >>> from simulator import popart
+        >>> popart.Builder().opset("ai.graphcore")
+        1
+        """
         return self._opsets[domain]
 
     def __getattr__(self, name: str) -> Domain:
@@ -419,6 +431,13 @@ class Builder(Notes):
 
         As in PopART, output 0 of an Add is `Add:0` and that of the next `Add:0/1`; scopes come
         before them, and a node's own name is not part of them.
+
+        >>> from simulator import popart
+        >>> from simulator.popart.operators.signatures import Signature
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> builder.add("ai.onnx", Signature("Relu", ()), [x], {}, "")
+        'Relu:0'
         """
         subject = f"{domain}.{signature.operator}"
         for tensor in filter(None, inputs):

@@ -60,13 +60,31 @@ class Notes:
     @overload
     def virtualGraph(self, tensors: Tensors, number: int, /) -> None: ...
     def virtualGraph(self, *arguments: object) -> object:
-        """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
+        """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> with builder.virtualGraph(1):
+        ...     y = builder.aiOnnx.relu([x])
+        >>> builder.getVirtualGraph(y)
+        1
+        """
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
 
     def commGroup(
         self, type: CommGroupType = CommGroupType.All, size: int = 0
     ) -> AbstractContextManager[None]:
-        """Let collective operations be of a group of replicas: `with commGroup(type, size):`."""
+        """Let collective operations be of a group of replicas: `with commGroup(type, size):`.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> with builder.commGroup(popart.CommGroupType.Consecutive, 2):
+        ...     y = builder.aiGraphcore.replicatedallreduce([x])
+        >>> builder.getInt64VectorNodeAttribute("__collectiveCommGroup", y)[-1]
+        2
+        """
         return self._within({GROUP_ATTRIBUTE: list(CommGroup(type, size))})
 
     @overload
@@ -74,7 +92,16 @@ class Notes:
     @overload
     def pipelineStage(self, tensors: Tensors, number: int, /) -> None: ...
     def pipelineStage(self, *arguments: object) -> object:
-        """Return in which stage of a pipeline nodes are, which has to be the place of their IPU."""
+        """Return in which stage of a pipeline nodes are, which has to be the place of their IPU.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.pipelineStage(y, 1)
+        >>> builder.getInt64NodeAttribute("__pipeline_stage", y)
+        1
+        """
         return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
     @overload
@@ -82,31 +109,87 @@ class Notes:
     @overload
     def executionPhase(self, tensors: Tensors, number: int, /) -> None: ...
     def executionPhase(self, *arguments: object) -> object:
-        """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases."""
+        """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.executionPhase(y, 2)
+        >>> builder.getInt64NodeAttribute("__execution_phase", y)
+        2
+        """
         return self._placed(PHASE_ATTRIBUTE, "executionPhase", arguments)
 
     def hasVirtualGraph(self) -> bool:
-        """Return whether `with virtualGraph(ipu):` is around."""
+        """Return whether `with virtualGraph(ipu):` is around.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.virtualGraph(1):
+        ...     inside = builder.hasVirtualGraph()
+        >>> inside, builder.hasVirtualGraph()
+        (True, False)
+        """
         return any(IPU_ATTRIBUTE in where for where in self._where)
 
     def hasPipelineStage(self) -> bool:
-        """Return whether `with pipelineStage(number):` is around."""
+        """Return whether `with pipelineStage(number):` is around.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.pipelineStage(1):
+        ...     inside = builder.hasPipelineStage()
+        >>> inside, builder.hasPipelineStage()
+        (True, False)
+        """
         return any(STAGE_ATTRIBUTE in where for where in self._where)
 
     def hasExecutionPhase(self) -> bool:
-        """Return whether `with executionPhase(number):` is around."""
+        """Return whether `with executionPhase(number):` is around.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.executionPhase(2):
+        ...     inside = builder.hasExecutionPhase()
+        >>> inside, builder.hasExecutionPhase()
+        (True, False)
+        """
         return any(PHASE_ATTRIBUTE in where for where in self._where)
 
     def getVirtualGraph(self, nodeOutputNames: Tensors | None = None) -> int:
-        """Return the IPU of what makes tensors, or of the `with` around."""
+        """Return the IPU of what makes tensors, or of the `with` around.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.virtualGraph(y, 1)
+        >>> builder.getVirtualGraph(y)
+        1
+        """
         return self._number(IPU_ATTRIBUTE, "Virtual graph", nodeOutputNames)
 
     def getPipelineStage(self) -> int:
-        """Return the stage of the `with` around; raises popart_exception without one."""
+        """Return the stage of the `with` around; raises popart_exception without one.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.pipelineStage(1):
+        ...     builder.getPipelineStage()
+        1
+        """
         return self._number(STAGE_ATTRIBUTE, "Pipeline stage", None)
 
     def getExecutionPhase(self) -> int:
-        """Return the phase of the `with` around; raises popart_exception without one."""
+        """Return the phase of the `with` around; raises popart_exception without one.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.executionPhase(2):
+        ...     builder.getExecutionPhase()
+        2
+        """
         return self._number(PHASE_ATTRIBUTE, "Execution phase", None)
 
     def _number(self, key: str, caller: str, tensors: Tensors | None) -> int:
@@ -119,20 +202,45 @@ class Notes:
         return int(values[0])
 
     def setPartialsType(self, nodeOutputNames: Tensors, partialsType: str) -> None:
-        """Choose the type of the parts of a convolution's or product's sums: HALF or FLOAT."""
+        """Choose the type of the parts of a convolution's or product's sums: HALF or FLOAT.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> a, b = (builder.addInputTensor("FLOAT16", [2, 2]) for _ in range(2))
+        >>> y = builder.aiOnnx.matmul([a, b])
+        >>> builder.setPartialsType(y, "HALF")
+        >>> builder.getPartialsType(y)
+        'HALF'
+        """
         kind = str(getattr(partialsType, "value", partialsType)).lower()
         if kind not in ("half", "float"):
             raise popart_exception(f"setPartialsType: {partialsType!r}; known are HALF, FLOAT")
         self._note(PARTIALS_ATTRIBUTE, kind, nodeOutputNames)
 
     def getPartialsType(self, nodeOutputNames: Tensors) -> str:
-        """Return the type that `setPartialsType` has chosen, FLOAT without it."""
+        """Return the type that `setPartialsType` has chosen, FLOAT without it.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> a, b = (builder.addInputTensor("FLOAT16", [2, 2]) for _ in range(2))
+        >>> builder.getPartialsType(builder.aiOnnx.matmul([a, b]))
+        'FLOAT'
+        """
         return str(self._noted(PARTIALS_ATTRIBUTE, nodeOutputNames, "float")).upper()
 
     def setAvailableMemoryProportion(
         self, nodeOutputNames: Tensors, availableMemoryProportion: float
     ) -> None:
-        """Choose the share of a tile's memory that a convolution or product may take."""
+        """Choose the share of a tile's memory that a convolution or product may take.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> a, b = (builder.addInputTensor("FLOAT", [2, 2]) for _ in range(2))
+        >>> y = builder.aiOnnx.matmul([a, b])
+        >>> builder.setAvailableMemoryProportion(y, 0.25)
+        >>> builder.getFloatNodeAttribute("__available_memory", y)
+        0.25
+        """
         share = availableMemoryProportion
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise popart_exception(f"availableMemoryProportion must be in (0,1], not {share!r}")
@@ -141,7 +249,16 @@ class Notes:
     def recomputeOutputInBackwardPass(
         self, nodeOutputNames: Tensors, value: RecomputeType | bool = RecomputeType.Recompute
     ) -> None:
-        """Let the way back make again what nodes make, which is not kept till then."""
+        """Let the way back make again what nodes make, which is not kept till then.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.recomputeOutputInBackwardPass(y)
+        >>> builder.getRecomputeOutputInBackwardPass(y)
+        True
+        """
         if isinstance(value, bool):
             value = RecomputeType.Recompute if value else RecomputeType.Checkpoint
         if not isinstance(value, RecomputeType):
@@ -151,26 +268,64 @@ class Notes:
     recomputeOutput = recomputeOutputInBackwardPass
 
     def getRecomputeOutputInBackwardPass(self, nodeOutputNames: Tensors) -> bool:
-        """Return whether the way back makes again what a node makes."""
+        """Return whether the way back makes again what a node makes.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.getRecomputeOutputInBackwardPass(y)
+        False
+        """
         noted = self._noted(RECOMPUTE_ATTRIBUTE, nodeOutputNames, 0)
         return bool(noted == RecomputeType.Recompute.value)
 
     def checkpointOutput(self, nodeOutputNames: Tensors) -> list[str]:
-        """Keep what nodes make, whatever is recomputed; give the names of the tensors."""
+        """Keep what nodes make, whatever is recomputed; give the names of the tensors.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.recomputeOutputInBackwardPass(y)
+        >>> builder.checkpointOutput(y) == [y]
+        True
+        >>> builder.getRecomputeOutputInBackwardPass(y)
+        False
+        """
         self.recomputeOutputInBackwardPass(nodeOutputNames, RecomputeType.Checkpoint)
         return [nodeOutputNames] if isinstance(nodeOutputNames, str) else list(nodeOutputNames)
 
     def addNodeAttribute(
         self, attributeName: str, attributeValue: object, nodeOutputNames: Tensors
     ) -> None:
-        """Note a value in the nodes that make tensors; raises popart_exception where one is."""
+        """Note a value in the nodes that make tensors; raises popart_exception where one is.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addNodeAttribute("colour", "blue", y)
+        >>> builder.getStringNodeAttribute("colour", y)
+        'blue'
+        """
         for node in self._makers(nodeOutputNames, attributeName):
             if any(attribute.name == attributeName for attribute in node.attribute):
                 raise popart_exception(f"Node already has attribute {attributeName}.")
             annotate(node, attributeName, attributeValue)
 
     def removeNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> None:
-        """Take a value out of the nodes that make tensors; raises popart_exception without one."""
+        """Take a value out of the nodes that make tensors; raises popart_exception without one.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addNodeAttribute("colour", "blue", y)
+        >>> builder.removeNodeAttribute("colour", y)
+        >>> builder.nodeHasAttribute("colour", y)
+        False
+        """
         for node in self._makers(nodeOutputNames, attributeName):
             remaining = [
                 attribute for attribute in node.attribute if attribute.name != attributeName
@@ -183,36 +338,87 @@ class Notes:
             node.attribute.extend(remaining)
 
     def getInt64NodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> int:
-        """Return a noted whole number; raises popart_exception for another kind."""
+        """Return a noted whole number; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.concat([x, x], axis=0)
+        >>> builder.getInt64NodeAttribute("axis", y)
+        0
+        """
         return int(self._attribute(attributeName, nodeOutputNames, _Kind.INT, "an integer"))
 
     def getInt64VectorNodeAttribute(
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[int]:
-        """Return noted whole numbers; raises popart_exception for another kind."""
+        """Return noted whole numbers; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2, 3])
+        >>> y = builder.aiOnnx.transpose([x], perm=[1, 0])
+        >>> builder.getInt64VectorNodeAttribute("perm", y)
+        [1, 0]
+        """
         kind = "an integer vector"
         return list(self._attribute(attributeName, nodeOutputNames, _Kind.INTS, kind))
 
     def getFloatNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> float:
-        """Return a noted number; raises popart_exception for another kind."""
+        """Return a noted number; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.leakyrelu([x], alpha=0.5)
+        >>> builder.getFloatNodeAttribute("alpha", y)
+        0.5
+        """
         return float(self._attribute(attributeName, nodeOutputNames, _Kind.FLOAT, "a float"))
 
     def getFloatVectorNodeAttribute(
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[float]:
-        """Return noted numbers; raises popart_exception for another kind."""
+        """Return noted numbers; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addNodeAttribute("shares", [0.25, 0.75], y)
+        >>> builder.getFloatVectorNodeAttribute("shares", y)
+        [0.25, 0.75]
+        """
         kind = "a float vector"
         return list(self._attribute(attributeName, nodeOutputNames, _Kind.FLOATS, kind))
 
     def getStringNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> str:
-        """Return a noted text; raises popart_exception for another kind."""
+        """Return a noted text; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addNodeAttribute("colour", "blue", y)
+        >>> builder.getStringNodeAttribute("colour", y)
+        'blue'
+        """
         text: bytes = self._attribute(attributeName, nodeOutputNames, _Kind.STRING, "a string")
         return text.decode()
 
     def getStringVectorNodeAttribute(
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[str]:
-        """Return noted texts; raises popart_exception for another kind."""
+        """Return noted texts; raises popart_exception for another kind.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.addNodeAttribute("colours", ["blue", "red"], y)
+        >>> builder.getStringVectorNodeAttribute("colours", y)
+        ['blue', 'red']
+        """
         kind = "a string vector"
         texts = self._attribute(attributeName, nodeOutputNames, _Kind.STRINGS, kind)
         return [text.decode() for text in texts]
@@ -227,20 +433,54 @@ class Notes:
         raise popart_exception(f"Node does not have an attribute {name}.")
 
     def nodeHasAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> bool:
-        """Return whether the node that makes tensors has a value noted."""
+        """Return whether the node that makes tensors has a value noted.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.concat([x, x], axis=0)
+        >>> builder.nodeHasAttribute("axis", y), builder.nodeHasAttribute("perm", y)
+        (True, False)
+        """
         return attributeName in self.getAllNodeAttributeNames(nodeOutputNames)
 
     def getAllNodeAttributeNames(self, nodeOutputNames: Tensors) -> list[str]:
-        """Name what the node that makes tensors has."""
+        """Name what the node that makes tensors has.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.concat([x, x], axis=0)
+        >>> builder.getAllNodeAttributeNames(y)
+        ['axis']
+        """
         nodes = self._makers(nodeOutputNames, "getAllNodeAttributeNames")
         return [attribute.name for node in nodes for attribute in node.attribute]
 
     def setInplacePreferences(self, nodeOutputName: str, prefs: Mapping[str, float]) -> None:
-        """Take preferences of operations in place; here whoever reads a tensor decides."""
+        """Take preferences of operations in place; here whoever reads a tensor decides.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.setInplacePreferences(y, {"ReluInplace": 1000.0})
+        >>> builder.getAllNodeAttributeNames(y)
+        []
+        """
         self._makers(nodeOutputName, "setInplacePreferences")
 
     def excludePatterns(self, nodeOutputName: Tensors, patternNames: Iterable[str]) -> None:
-        """Note patterns that shall leave a node alone; a session refuses names that are none."""
+        """Note patterns that shall leave a node alone; a session refuses names that are none.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> builder.excludePatterns(y, ["OpToIdentity"])
+        >>> builder.getStringVectorNodeAttribute("__exclude_patterns", y)
+        ['OpToIdentity']
+        """
         names = list(patternNames)
         if names:
             self._note(EXCLUDED_ATTRIBUTE, names, nodeOutputName)
@@ -252,7 +492,16 @@ class Notes:
         factor: int = 0,
         keep_precision: bool = False,
     ) -> None:
-        """Note that a product is made in parts, which saves memory; here it is made at once."""
+        """Note that a product is made in parts, which saves memory; here it is made at once.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> a, b = (builder.addInputTensor("FLOAT", [4, 4]) for _ in range(2))
+        >>> y = builder.aiOnnx.matmul([a, b])
+        >>> builder.setSerializeMatMul(y, "output_channels", 2)
+        >>> builder.getInt64NodeAttribute("__serialize_matmul_factor", y)
+        2
+        """
         if mode not in ("none", "input_channels", "reducing_dim", "output_channels"):
             raise popart_exception(
                 f"Unsupported mat mul serialization mode '{mode}'. Supported modes are "
@@ -262,7 +511,16 @@ class Notes:
         self._note(SERIAL_FACTOR, int(factor), nodeOutputNames)
 
     def setEnableConvDithering(self, nodeOutputNames: Tensors, value: int) -> None:
-        """Take that convolutions begin on tiles of their own choice; here on the first ones."""
+        """Take that convolutions begin on tiles of their own choice; here on the first ones.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x, w = (builder.addInputTensor("FLOAT", [1, 1, 3, 3]) for _ in range(2))
+        >>> y = builder.aiOnnx.conv([x, w])
+        >>> builder.setEnableConvDithering(y, 1)
+        >>> builder.getStringNodeAttribute("__enable_conv_dithering", y)
+        'true'
+        """
         for node in self._makers(nodeOutputNames, "setEnableConvDithering"):
             if node.op_type not in ("Conv", "MultiConv", "ConvTranspose"):
                 raise popart_exception(
@@ -274,20 +532,53 @@ class Notes:
         self._note(DITHERING_ATTRIBUTE, "true" if value else "false", nodeOutputNames)
 
     def schedulePriority(self, value: float) -> AbstractContextManager[None]:
-        """Take which nodes come first; here they come in the order of the model."""
+        """Take which nodes come first; here they come in the order of the model.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> with builder.schedulePriority(5.0):
+        ...     y = builder.aiOnnx.relu([x])
+        >>> builder.getAllNodeAttributeNames(y)
+        []
+        """
         return nullcontext()
 
     def outlineAttributes(self, attributes: Mapping[str, str]) -> AbstractContextManager[None]:
-        """Take what sets nodes apart when equal ones are outlined; here their attributes do."""
+        """Take what sets nodes apart when equal ones are outlined; here their attributes do.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> with builder.outlineAttributes({"block": "first"}):
+        ...     y = builder.aiOnnx.relu([x])
+        >>> builder.getAllNodeAttributeNames(y)
+        []
+        """
         return nullcontext()
 
     def getNameScope(self, name: str = "") -> str:
-        """Return what is put before names: `layer/`, and the name behind it."""
+        """Return what is put before names: `layer/`, and the name behind it.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> with builder.nameScope("layer"):
+        ...     builder.getNameScope("weights")
+        'layer/weights'
+        """
         return "".join(f"{scope}/" for scope in self._scopes) + name
 
     @contextmanager
     def nameScope(self, name: str) -> Iterator[None]:
-        """Put a name before those of nodes and tensors: `with nameScope("layer"):`."""
+        """Put a name before those of nodes and tensors: `with nameScope("layer"):`.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> with builder.nameScope("layer"):
+        ...     builder.aiOnnx.relu([x])
+        'layer/Relu:0'
+        """
         self._scopes.append(str(name))
         try:
             yield
