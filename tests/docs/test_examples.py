@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from simulator.popart.model_builder.builder import Builder
+from simulator.popart import Builder, InferenceSession, TrainingSession
 from simulator.poplibs import popnn
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
@@ -37,11 +37,15 @@ IN_FULL = (
     "simulator.poplibs.popops",
     "simulator.poplibs.popops.embedding",
 )
-# The methods of a builder that PopART has: in its spelling.
+# Of these classes every public method and property has one, those that they inherit, too.
+METHOD = types.FunctionType | classmethod | staticmethod | property
+CLASSES = (Builder, InferenceSession, TrainingSession)
 METHODS = [
-    f"simulator.popart:Builder.{name}"
-    for name, item in vars(Builder).items()
-    if isinstance(item, types.FunctionType) and not name.islower()
+    f"simulator.popart:{one.__name__}.{name}"
+    for one in CLASSES
+    for name in dir(one)
+    if not name.startswith("_")
+    and isinstance(inspect.getattr_static(one, name), METHOD)
 ]
 FIRST = (
     "simulator.popart:Builder",
@@ -51,14 +55,6 @@ FIRST = (
     "pvti:Tracepoint",
     "simulator.model_runtime:ModelRunner",
     "simulator.popart:InferenceSession",
-    "simulator.popart:InferenceSession.getInfo",
-    "simulator.popart:InferenceSession.initAnchorArrays",
-    "simulator.popart:InferenceSession.prepareDevice",
-    "simulator.popart:InferenceSession.readWeights",
-    "simulator.popart:InferenceSession.run",
-    "simulator.popart:InferenceSession.weightsFromHost",
-    "simulator.popart:InferenceSession.weightsToHost",
-    "simulator.popart:InferenceSession.writeWeights",
     "simulator.popart:TrainingSession",
     *METHODS,
     "simulator.popdist:getInstanceIndex",
