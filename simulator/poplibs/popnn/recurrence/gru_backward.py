@@ -50,6 +50,20 @@ def gruBwd(
 
     `fwdIntermediates` are what `gruFwd` left, `output` its outputs, `outputGrad` their
     gradients: of all steps, or of the last one of a layer without all outputs.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> out = popnn.gru.gruFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> operands = state, *values, weights, x, out, gradient, None, None
+    >>> first = popnn.gru.gruBwd(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(first)  # what the update gate lets through
+    [[0.5]]
     """
     name = debug_name(debugContext, "gruBwd")
     params = params.with_lengths(realTimeSteps, name)
@@ -77,7 +91,25 @@ def gruWU(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> GruWeights:
-    """Return the gradients of the weights, by those of the units, which `gruBwd` left."""
+    """Return the gradients of the weights, by those of the units, which `gruBwd` left.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> out = popnn.gru.gruFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> units = []
+    >>> operands = state, *values, weights, x, out, gradient, None, units
+    >>> first = popnn.gru.gruBwd(trial.graph, params, trial.prog, *operands)
+    >>> operands = state, *values, *units, weights, x, out
+    >>> of_weights = popnn.gru.gruWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(of_weights.biases)  # update: 2 * 0.5 * 0.5; candidate: 0.5
+    [[0.0], [0.5], [0.5]]
+    """
     name = debug_name(debugContext, "gruWU")
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options)  # fmt: skip
@@ -107,6 +139,20 @@ def gruBwdWithWU(
     """Return the gradients of the first output and the weights; add that of inputs to a list.
 
     The arguments are those of `gruBwd`; PopLibs takes the weights' gradient as one.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> out = popnn.gru.gruFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> operands = state, *values, weights, x, out, gradient, None
+    >>> first, of_weights = popnn.gru.gruBwdWithWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(first, of_weights.biases)
+    [[[0.5]], [[0.0], [0.5], [0.5]]]
     """
     name = debug_name(debugContext, "gruBwd")
     params = params.with_lengths(realTimeSteps, name)
@@ -139,7 +185,24 @@ def auGruBwd(
     *,
     realTimeSteps: Tensor | None = None,
 ) -> Tensor:
-    """Do what `gruBwd` does of `auGruFwd`, and add the gradient of the attention to a list."""
+    """Do what `gruBwd` does of `auGruFwd`, and add the gradient of the attention to a list.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> scores, of_scores = trial.tensor([[0.0]]), []
+    >>> operands = state, x, weights, values, scores, trial.prog
+    >>> out = popnn.gru.auGruFwd(trial.graph, params, *operands)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> operands = state, *values, weights, x, out, gradient, None, None, scores, of_scores
+    >>> first = popnn.gru.auGruBwd(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(*of_scores)  # update gate: 0.5, less so much of 2 kept
+    [[-1.0]]
+    """
     name = debug_name(debugContext, "auGruBwd")
     params = params.with_lengths(realTimeSteps, name)
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
@@ -166,7 +229,27 @@ def auGruWU(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> GruWeights:
-    """Return the gradients of the weights of `auGruFwd`, by what `auGruBwd` left of the units."""
+    """Return the gradients of the weights of `auGruFwd`, by what `auGruBwd` left of the units.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> scores, of_scores = trial.tensor([[0.0]]), []
+    >>> operands = state, x, weights, values, scores, trial.prog
+    >>> out = popnn.gru.auGruFwd(trial.graph, params, *operands)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> units = []
+    >>> operands = state, *values, weights, x, out, gradient, None, units, scores, of_scores
+    >>> first = popnn.gru.auGruBwd(trial.graph, params, trial.prog, *operands)
+    >>> operands = state, *values, *units, weights, x, out
+    >>> of_weights = popnn.gru.auGruWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(of_weights.biases)  # update: 2 * 0.5 * 0.5; candidate: 0.5
+    [[0.0], [0.5], [0.5]]
+    """
     name = debug_name(debugContext, "auGruWU")
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options)  # fmt: skip
@@ -198,6 +281,22 @@ def auGruBwdWithWU(
     """Do what `gruBwdWithWU` does of `auGruFwd`, and add the gradient of the attention to a list.
 
     The arguments are those of `auGruBwd`; PopLibs takes the weights' gradient as one.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.gru.GruParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 3, [[[0.0]]] * 3, [[0.0]] * 3  # each gate is half open, no new content
+    >>> weights = popnn.gru.GruWeights(*map(trial.tensor, zeros))
+    >>> state, x, values = trial.tensor([[2.0]]), trial.tensor([[[1.0]]]), []
+    >>> scores, of_scores = trial.tensor([[0.0]]), []
+    >>> operands = state, x, weights, values, scores, trial.prog
+    >>> out = popnn.gru.auGruFwd(trial.graph, params, *operands)
+    >>> gradient = trial.tensor([[[1.0]]])  # of the output
+    >>> operands = state, *values, weights, x, out, gradient, None, scores, of_scores
+    >>> first, of_weights = popnn.gru.auGruBwdWithWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(*of_scores, of_weights.biases)
+    [[[-1.0]], [[0.0], [0.5], [0.5]]]
     """
     name = debug_name(debugContext, "auGruBwd")
     params = params.with_lengths(realTimeSteps, name)

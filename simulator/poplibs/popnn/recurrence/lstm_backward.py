@@ -43,6 +43,21 @@ def lstmBwd(
 
     `fwdIntermediates` are what `lstmFwd` left, `outputGrad` the gradients of the layer's output,
     `lastCellStateGrad` that of the last cell, or of the last output and cell.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.lstm.LstmParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 4, [[[0.0]]] * 4, [[0.0]] * 4  # each gate is half open, no new content
+    >>> weights = popnn.lstm.LstmWeights(*map(trial.tensor, zeros))
+    >>> state = popnn.lstm.LstmState(trial.tensor([[0.0]]), trial.tensor([[2.0]]))
+    >>> x, values = trial.tensor([[[1.0]]]), []
+    >>> out, _ = popnn.lstm.lstmFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradients = trial.tensor([[[0.0]]]), trial.tensor([[1.0]])  # of the output, the last cell
+    >>> operands = state, *values, weights, x, out, *gradients, None, None
+    >>> first = popnn.lstm.lstmBwd(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(first.cellState)  # what the forget gate lets through
+    [[0.5]]
     """
     name = debug_name(debugContext, "lstmBwd")
     layer = _layer(graph, params, fwdStateInit, weights, input, name, options)
@@ -70,7 +85,26 @@ def lstmWU(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> LstmWeights:
-    """Return the gradients of the weights, by those of the units, which `lstmBwd` left."""
+    """Return the gradients of the weights, by those of the units, which `lstmBwd` left.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.lstm.LstmParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 4, [[[0.0]]] * 4, [[0.0]] * 4  # each gate is half open, no new content
+    >>> weights = popnn.lstm.LstmWeights(*map(trial.tensor, zeros))
+    >>> state = popnn.lstm.LstmState(trial.tensor([[0.0]]), trial.tensor([[2.0]]))
+    >>> x, values = trial.tensor([[[1.0]]]), []
+    >>> out, _ = popnn.lstm.lstmFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradients = trial.tensor([[[0.0]]]), trial.tensor([[1.0]])  # of the output, the last cell
+    >>> units = []
+    >>> operands = state, *values, weights, x, out, *gradients, None, units
+    >>> first = popnn.lstm.lstmBwd(trial.graph, params, trial.prog, *operands)
+    >>> operands = state, *values, *units, weights, x, out
+    >>> of_weights = popnn.lstm.lstmWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(of_weights.biases)  # forget: 2 * 0.5 * 0.5; candidate: 0.5
+    [[0.5], [0.0], [0.5], [0.0]]
+    """
     name = debug_name(debugContext, "lstmWU")
     layer = _layer(graph, params, fwdStateInit, weights, input, name, options)
     with graph.debug_scope(name, "popnn"):
@@ -99,6 +133,21 @@ def lstmBwdWithWU(
 
     The arguments are those of `lstmBwd`; PopLibs takes the weights' gradient as one. The weights'
     gradients are summed in a loop of their own, after that of the states.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> params = popnn.lstm.LstmParams(poplar.FLOAT, 1, 1, [1, 1])
+    >>> zeros = [[[0.0]]] * 4, [[[0.0]]] * 4, [[0.0]] * 4  # each gate is half open, no new content
+    >>> weights = popnn.lstm.LstmWeights(*map(trial.tensor, zeros))
+    >>> state = popnn.lstm.LstmState(trial.tensor([[0.0]]), trial.tensor([[2.0]]))
+    >>> x, values = trial.tensor([[[1.0]]]), []
+    >>> out, _ = popnn.lstm.lstmFwd(trial.graph, params, state, x, weights, values, trial.prog)
+    >>> gradients = trial.tensor([[[0.0]]]), trial.tensor([[1.0]])  # of the output, the last cell
+    >>> operands = state, *values, weights, x, out, *gradients, None
+    >>> first, of_weights = popnn.lstm.lstmBwdWithWU(trial.graph, params, trial.prog, *operands)
+    >>> trial.values(first.cellState, of_weights.biases)
+    [[[0.5]], [[0.5], [0.0], [0.5], [0.0]]]
     """
     name = debug_name(debugContext, "lstmBwd")
     layer = _layer(graph, params, fwdStateInit, weights, input, name, options)

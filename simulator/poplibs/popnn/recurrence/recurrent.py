@@ -55,7 +55,13 @@ def getMatMulPrePlanParameters(
     inferenceOnly: bool = False,
     hasFeedforwardWeights: bool = True,
 ) -> list[tuple[MatMulParams, OptionFlags]]:
-    """List the products of the layer's passes; as PopLibs does, of inputs batch times inputs."""
+    """List the products of the layer's passes; as PopLibs does, of inputs batch times inputs.
+
+    >>> from simulator import poplar, popnn
+    >>> sizes = 1, 4, 2, 3  # steps, batch, inputs, outputs
+    >>> len(popnn.rnn.getMatMulPrePlanParameters(*sizes, poplar.FLOAT))  # 3 passes of 2 products
+    6
+    """
     inputs = [batchSize * inputSize] if hasFeedforwardWeights else []
     layers = [
         poplin.fc.FullyConnectedParams(1, batchSize, size, outputSize)
@@ -70,7 +76,12 @@ def getMatMulPrePlanParameters(
 def getFwdFlops(
     sequenceSize: int, batchSize: int, inputSize: int, outputSize: int, weightInput: bool = True
 ) -> int:
-    """Count the operations of the forward pass: two products, 2 more an output of a step."""
+    """Count the operations of the forward pass: two products, 2 more an output of a step.
+
+    >>> from simulator import popnn
+    >>> popnn.rnn.getFwdFlops(1, 1, 2, 3)  # 3 outputs: 5 of the state, 3 of the inputs, 2
+    30
+    """
     samples = batchSize * sequenceSize
     flops = samples * outputSize * (2 * outputSize - 1) + 2 * sequenceSize * outputSize
     return flops + (samples * outputSize * (2 * inputSize - 1) if weightInput else 0)
@@ -80,14 +91,24 @@ def getFwdFlops(
 def getBwdFlops(
     sequenceSize: int, batchSize: int, inputSize: int, outputSize: int, calcInputGrad: bool = True
 ) -> int:
-    """Count the operations of the backward pass, without non-linearities."""
+    """Count the operations of the backward pass, without non-linearities.
+
+    >>> from simulator import popnn
+    >>> popnn.rnn.getBwdFlops(1, 1, 2, 3)  # 3 outputs: 5 of the state, 3 of the inputs
+    24
+    """
     width = 2 * outputSize - 1 + (2 * inputSize - 1 if calcInputGrad else 0)
     return batchSize * sequenceSize * outputSize * width
 
 
 @library_call("POPNN")
 def getWuFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: int) -> int:
-    """Count the operations of the gradients of weights and biases, and of their updates."""
+    """Count the operations of the gradients of weights and biases, and of their updates.
+
+    >>> from simulator import popnn
+    >>> popnn.rnn.getWuFlops(1, 1, 2, 3)  # 3 outputs: 5 products, 6 updates
+    33
+    """
     samples, fed = batchSize * sequenceSize, inputSize + outputSize
     sums = (samples - 1) * outputSize * (fed + 1)
     return samples * outputSize * fed + sums + outputSize * (fed + 1)
@@ -106,7 +127,14 @@ def createInput(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the inputs [steps, batch, inputs]; all steps lie alike, as their product reads them."""
+    """Add the inputs [steps, batch, inputs]; all steps lie alike, as their product reads them.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> sizes = 5, 4, 2, 3  # steps, batch, inputs, outputs
+    >>> popnn.rnn.createInput(Trial().graph, *sizes, poplar.FLOAT).shape
+    (5, 4, 2)
+    """
     name = debug_name(debugContext, "input")
     shapes: tuple[Shape, Shape] = (batchSize, inputSize), (inputSize, outputSize)
     options = _forward(partialsType, inferenceOnly)
@@ -127,7 +155,15 @@ def createFwdState(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the state before the first step, [batch, outputs]; zeros where `initState` says so."""
+    """Add the state before the first step, [batch, outputs]; zeros where `initState` says so.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> operands = poplar.FLOAT, 1, 3, trial.prog, True, False
+    >>> trial.values(popnn.rnn.createFwdState(trial.graph, *operands))
+    [[0.0, 0.0, 0.0]]
+    """
     name = debug_name(debugContext, "FwdState")
     which = "INFERENCE_FWD" if inferenceOnly else FORWARD
     state = _state(graph, dType, (batchSize, outputSize), which, name, planningCache)
@@ -146,7 +182,14 @@ def createBwdState(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the gradient of the state behind the last step, [batch, outputs], of zeros."""
+    """Add the gradient of the state behind the last step, [batch, outputs], of zeros.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popnn.rnn.createBwdState(trial.graph, poplar.FLOAT, 1, 3, trial.prog))
+    [[0.0, 0.0, 0.0]]
+    """
     name = debug_name(debugContext, "BwdState")
     state = _state(graph, dType, (batchSize, outputSize), BACKWARD, name, planningCache)
     popops.zero(graph, state, prog, name)
@@ -162,7 +205,14 @@ def _state(
 
 
 def getOutputFromFwdState(fwdState: Tensor) -> Tensor:
-    """Return the output that a state has, which is the state."""
+    """Return the output that a state has, which is the state.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.values(popnn.rnn.getOutputFromFwdState(trial.tensor([[2.0]])))
+    [[2.0]]
+    """
     return fwdState
 
 
@@ -179,7 +229,14 @@ def createWeightsInput(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the weights of inputs, [inputs, outputs]."""
+    """Add the weights of inputs, [inputs, outputs].
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> sizes = 5, 4, 2, 3  # steps, batch, inputs, outputs
+    >>> popnn.rnn.createWeightsInput(Trial().graph, *sizes, poplar.FLOAT).shape
+    (2, 3)
+    """
     name = debug_name(debugContext, "weightsInput")
     options = _forward(partialsType, inferenceOnly)
     shapes: tuple[Shape, Shape] = (batchSize, inputSize), (inputSize, outputSize)
@@ -197,7 +254,13 @@ def createWeightsFeedback(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the weights of states, [outputs, outputs]."""
+    """Add the weights of states, [outputs, outputs].
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> popnn.rnn.createWeightsFeedback(Trial().graph, 4, 3, poplar.FLOAT).shape  # batch, outputs
+    (3, 3)
+    """
     name = debug_name(debugContext, "weightsRecurrent")
     options = _forward(partialsType, inferenceOnly)
     shapes: tuple[Shape, Shape] = (batchSize, outputSize), (outputSize, outputSize)
@@ -215,7 +278,15 @@ def forwardWeightInput(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Return the inputs [steps, batch, inputs] times their weights, all steps at once."""
+    """Return the inputs [steps, batch, inputs] times their weights, all steps at once.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, weights = trial.tensor([[[3.0]], [[4.0]]]), trial.tensor([[2.0]])
+    >>> trial.values(popnn.rnn.forwardWeightInput(trial.graph, x, weights, trial.prog))
+    [[[6.0]], [[8.0]]]
+    """
     name = debug_name(debugContext, "RnnFwd/FeedFwd")
     steps, batch, size = actIn.shape
     options = _forward(partialsType, inferenceOnly)
@@ -238,7 +309,16 @@ def forwardIterate(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Return the states of all steps, [steps, batch, outputs], of weighted inputs alike."""
+    """Return the states of all steps, [steps, batch, outputs], of weighted inputs alike.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> values = [[[3.0]], [[4.0]]], [[0.0]], [[2.0]], [1.0]  # inputs, state, its weights, biases
+    >>> operands = *map(trial.tensor, values), trial.prog, popnn.NonLinearityType.RELU
+    >>> trial.values(popnn.rnn.forwardIterate(trial.graph, *operands))  # 3 + 1, 4 + 2 * 4 + 1
+    [[[4.0]], [[13.0]]]
+    """
     name = debug_name(debugContext, "RnnFwd/Feedback")
     options = _forward(partialsType, inferenceOnly)
     spread = biases.expand([0]).broadcast(feedFwdIn.dim(1), 0)
@@ -271,7 +351,19 @@ def rnnFwdSequence(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """Return the states of all steps; a loop takes each step's inputs, or what they weigh."""
+    """Return the states of all steps; a loop takes each step's inputs, or what they weigh.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> state, biases, x = map(trial.tensor, ([[0.0]], [0.0], [[[1.0]], [[1.0]]]))
+    >>> weights = trial.tensor([[2.0]]), trial.tensor([[3.0]])  # of inputs, of states
+    >>> kind = popnn.NonLinearityType.RELU, poplar.FLOAT, False
+    >>> operands = state, None, biases, *weights, x, *kind
+    >>> out = popnn.rnn.rnnFwdSequence(trial.graph, trial.prog, *operands)
+    >>> trial.values(out)  # 2, 2 + 3 * 2
+    [[[2.0]], [[8.0]]]
+    """
     name = debug_name(debugContext, "rnnFwdSequence")
     steps = prevLayerActs.dim(0)
     state = duplicate(graph, fwdStateInit, prog, f"{name}/state")
@@ -333,6 +425,15 @@ def backwardGradientStep(
     """Return the gradients of a step's input and of its sum, which is the state before it.
 
     Without the weights of inputs, which stand before those of states, that of the sum alone.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> gradient, behind, out = map(trial.tensor, ([[1.0]], [[1.0]], [[4.0]]))
+    >>> weights = trial.tensor([[2.0]]), trial.tensor([[3.0]])  # of inputs, of states
+    >>> operands = gradient, behind, out, *weights, trial.prog, popnn.NonLinearityType.RELU
+    >>> trial.values(*popnn.rnn.backwardGradientStep(trial.graph, *operands))  # 2 * 4, 1 + 3 * 1
+    [[[8.0]], [[4.0]]]
     """
     tensors = [value for value in arguments[:2] if isinstance(value, Tensor)]
     rest = arguments[len(tensors) :]
@@ -383,7 +484,17 @@ def paramDeltaUpdate(
     debugContext: str = "",
     planningCache: PlanningCache | None = None,
 ) -> None:
-    """Add a step to the gradients of weights and biases, by that of its sum."""
+    """Add a step to the gradients of weights and biases, by that of its sum.
+
+    >>> from simulator import popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> gradient, x, before = map(trial.tensor, ([[2.0]], [[3.0]], [[4.0]]))
+    >>> totals = trial.tensor([[0.0]]), trial.tensor([[0.0]]), trial.tensor([10.0])
+    >>> popnn.rnn.paramDeltaUpdate(trial.graph, gradient, x, before, *totals, trial.prog)
+    >>> trial.values(*totals)  # 2 * 3, 2 * 4, 10 + 2
+    [[[6.0]], [[8.0]], [12.0]]
+    """
     name = debug_name(debugContext, "RnDeltas")
     options = _options(partialsType, UPDATE)
     for label, total, left in (
@@ -420,6 +531,18 @@ def rnnBwdSequence(
 
     Of `outGradient` [batch, steps, outputs]. What is not asked for is None. PopLibs' loop leaves
     the gradient of the state at zero; here it goes from step to step.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> state, biases, x = map(trial.tensor, ([[0.0]], [0.0], [[[1.0]], [[1.0]]]))
+    >>> weights = trial.tensor([[2.0]]), trial.tensor([[3.0]])  # of inputs, of states
+    >>> out, gradient = trial.tensor([[[2.0]], [[8.0]]]), trial.tensor([[[0.0], [1.0]]])
+    >>> kind = popnn.NonLinearityType.RELU, poplar.FLOAT
+    >>> operands = state, out, biases, *weights, gradient, x, *kind
+    >>> gradients = popnn.rnn.rnnBwdSequence(trial.graph, True, False, trial.prog, *operands)
+    >>> trial.values(*gradients)  # of the sums 3 and 1
+    [[[[6.0]], [[2.0]]], [[4.0]], [[2.0]], [4.0]]
     """
     name = debug_name(debugContext, "rnnBwdSequence")
     batch, outputs = fwdStateInit.shape
