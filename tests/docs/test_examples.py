@@ -34,6 +34,9 @@ IN_FULL = (
     "simulator.poplibs.popnn.ctc_infer",
     "simulator.poplibs.popnn.experimental",
     "simulator.poplibs.popnn.pooling",
+    "simulator.poplibs.popnn.recurrence.gru_backward",
+    "simulator.poplibs.popnn.recurrence.lstm_backward",
+    "simulator.poplibs.popnn.recurrence.recurrent",
     "simulator.poplibs.popops",
     "simulator.poplibs.popops.embedding",
 )
@@ -44,8 +47,16 @@ METHODS = [
     f"simulator.popart:{one.__name__}.{name}"
     for one in CLASSES
     for name in dir(one)
-    if not name.startswith("_")
-    and isinstance(inspect.getattr_static(one, name), METHOD)
+    if not name.startswith("_") and isinstance(inspect.getattr_static(one, name), METHOD)
+]
+# The functions of recurrent layers: in PopLibs' spelling, some made of the layer's row.
+LAYERS = [
+    f"simulator.poplibs.popnn.{layer}:{name}"
+    for layer in ("gru", "lstm")
+    for name, item in vars(getattr(popnn, layer)).items()
+    if isinstance(item, types.FunctionType)
+    and item.__module__.startswith("simulator.poplibs.popnn.")
+    and not name.islower()
 ]
 FIRST = (
     "simulator.popart:Builder",
@@ -57,6 +68,7 @@ FIRST = (
     "simulator.popart:InferenceSession",
     "simulator.popart:TrainingSession",
     *METHODS,
+    *LAYERS,
     "simulator.popdist:getInstanceIndex",
     "simulator.poplar:DeviceManager",
     "simulator.poplar:Engine",
@@ -97,12 +109,19 @@ def test_the_examples_of_a_module_give_what_they_show(
     assert outcome.failed == 0
 
 
-# The functions of operators and non-linearities are made of a table, and their examples with them.
+# The functions of operators and non-linearities are made of a table, those of recurrent layers of
+# a row, and their examples with them.
+MODULES_OF_TABLES = (
+    operators, nonlinearity_functions, popnn.bn, popnn.gn, popnn.ln, popnn.in_, popnn.gru,
+    popnn.lstm,
+)  # fmt: skip
 OF_TABLES = [
     pytest.param(item, id=name)
-    for module in (operators, nonlinearity_functions, popnn.bn, popnn.gn, popnn.ln, popnn.in_)
+    for module in MODULES_OF_TABLES
     for name, item in sorted(vars(module).items())
-    if isinstance(item, types.FunctionType) and ">>>" in (inspect.getdoc(item) or "")
+    if isinstance(item, types.FunctionType)
+    and not item.__module__.startswith("simulator.graph.")  # that they use
+    and ">>>" in (inspect.getdoc(item) or "")
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
@@ -31,9 +31,39 @@ class GatedParams(Protocol):
         """Return the sizes."""
 
 
+# The examples of the functions, by their names: of each layer its own.
+_TRIAL = """
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> graph = Trial().graph
+    >>> sizes = 4, 5, [2, 3]  # samples, steps, inputs and outputs
+    >>> params = popnn.{layer}.{params}(poplar.FLOAT, *sizes)
+"""
+_EXAMPLES = {
+    "createInput": """    >>> popnn.{layer}.createInput(graph, params).shape
+    (5, 4, 2)
+    """,
+    "createWeightsKernel": """    >>> kernel = popnn.{layer}.createWeightsKernel(graph, params)
+    >>> [part.shape for part in kernel]
+    [({units}, 2, 3), ({units}, 3, 3)]
+    """,
+    "createWeightsBiases": """    >>> popnn.{layer}.createWeightsBiases(graph, params).shape
+    ({units}, 3)
+    """,
+    "createWeights": """    >>> [part.shape for part in popnn.{layer}.createWeights(graph, params)]
+    [({units}, 2, 3), ({units}, 3, 3), ({units}, 3)]
+    """,
+}
+_STATE = """    >>> popnn.{layer}.{name}(graph, params).shape
+    (4, 3)
+    """
+
 P = TypeVar("P", bound=GatedParams)
 W = TypeVar("W")
 P_contra = TypeVar("P_contra", bound=GatedParams, contravariant=True)
+Q = ParamSpec("Q")
+R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -79,10 +109,24 @@ class Adds(Protocol[P_contra, R_co]):
     ) -> R_co: ...
 
 
+def function_of(layer: Layer[P]) -> Callable[[Callable[Q, R]], Callable[Q, R]]:
+    """Return what adds an example to the text of a layer's function, and logs its calls."""
+
+    def decorate(function: Callable[Q, R]) -> Callable[Q, R]:
+        name, kind = function.__name__, f"{layer.name.title()}Params"
+        example = f"{_TRIAL}{_EXAMPLES.get(name, _STATE)}".format(
+            layer=layer.name, params=kind, units=len(layer.units), name=name
+        )
+        function.__doc__ = f"{function.__doc__ or ''}{example}"
+        return library_call("POPNN")(function)
+
+    return decorate
+
+
 def input_of(layer: Layer[P]) -> AddsInput[P]:
     """Return the function that adds the inputs of a layer."""
 
-    @library_call("POPNN")
+    @function_of(layer)
     def createInput(
         graph: Graph,
         params: P,
@@ -111,7 +155,7 @@ def state_of(layer: Layer[P], name: str, variable: str) -> Adds[P, Tensor]:
         return rnn.create_state(graph, params.rnn, debug_name(debugContext, variable))
 
     create.__name__ = create.__qualname__ = name
-    return library_call("POPNN")(create)
+    return function_of(layer)(create)
 
 
 def weights_of(
@@ -119,7 +163,7 @@ def weights_of(
 ) -> tuple[Adds[P, tuple[Tensor, Tensor]], Adds[P, Tensor], Adds[P, W]]:
     """Return the functions that add the kernel of a layer, its biases, and both as `weights`."""
 
-    @library_call("POPNN")
+    @function_of(layer)
     def createWeightsKernel(
         graph: Graph,
         params: P,
@@ -135,7 +179,7 @@ def weights_of(
         order = [layer.units(unit) for unit in params.cellOrder]
         return in_order(inputs, order), in_order(outputs, order)
 
-    @library_call("POPNN")
+    @function_of(layer)
     def createWeightsBiases(
         graph: Graph,
         params: P,
@@ -147,7 +191,7 @@ def weights_of(
         name = debug_name(debugContext, "biases")
         return rnn.create_biases(graph, params.rnn, layer.bias_shape(params), name)
 
-    @library_call("POPNN")
+    @function_of(layer)
     def createWeights(
         graph: Graph,
         params: P,
