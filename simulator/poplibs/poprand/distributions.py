@@ -51,6 +51,15 @@ def uniform(
     """Draw numbers of type float, half or int, all between two equally probable.
 
     Both limits are among the integers. Without a master seed the tiles' generators go on.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like = trial.tensor([0.0] * 100)
+    >>> operands = None, 0, like, poplar.FLOAT, 2.0, 3.0, trial.prog
+    >>> values = trial.values(poprand.uniform(trial.graph, *operands))
+    >>> 2 <= min(values) < max(values) <= 3
+    True
     """
     name = debug_name(debugContext, "uniform")
     call = _Call(graph, masterSeed, seedModifier, reference, outType, prog, name)
@@ -70,7 +79,17 @@ def logUniform(
     base: float = math.e,
     debugContext: str = "",
 ) -> Tensor:
-    """Draw numbers whose logarithms to a base are uniform; integers are rounded down."""
+    """Draw numbers whose logarithms to a base are uniform; integers are rounded down.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like = trial.tensor([0.0] * 100)
+    >>> operands = None, 0, like, poplar.FLOAT, 1.0, 8.0, trial.prog
+    >>> values = trial.values(poprand.logUniform(trial.graph, *operands))
+    >>> 1 <= min(values) < max(values) <= 8
+    True
+    """
     name = debug_name(debugContext, "logUniform")
     if not 1 <= minVal < maxVal:
         raise poplibs_error(f"{name}: from {minVal} to {maxVal}; needs 1 <= minVal < maxVal")
@@ -102,7 +121,17 @@ def normal(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Draw numbers of type float or half from the normal distribution."""
+    """Draw numbers of type float or half from the normal distribution.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like = trial.tensor([0.0] * 100)
+    >>> operands = None, 0, like, poplar.FLOAT, 5.0, 1.0, trial.prog
+    >>> values = trial.values(poprand.normal(trial.graph, *operands))
+    >>> 4 < sum(values) / 100 < 6  # the mean is 5, give or take 0.1
+    True
+    """
     name = debug_name(debugContext, "normal")
     _check_type(outType, (FLOAT, HALF), name)
     _check_deviation(stdDev, name)
@@ -126,6 +155,15 @@ def truncatedNormal(
     """Draw from the normal distribution, nothing further from the mean than alpha * stdDev.
 
     A number that lies outside is drawn again; at most one in 10,000 is drawn uniformly at last.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like = trial.tensor([0.0] * 100)
+    >>> operands = None, 0, like, poplar.FLOAT, 5.0, 1.0, 2.0, trial.prog
+    >>> values = trial.values(poprand.truncatedNormal(trial.graph, *operands))
+    >>> 3 <= min(values) < max(values) <= 7
+    True
     """
     name = debug_name(debugContext, "truncatedNormal")
     _check_type(outType, (FLOAT, HALF), name)
@@ -155,7 +193,17 @@ def bernoulli(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Draw ones with a probability, else zeros, of type float, half or int."""
+    """Draw ones with a probability, else zeros, of type float, half or int.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like = trial.tensor([0.0] * 100)
+    >>> operands = None, 0, like, poplar.INT, 0.5, trial.prog
+    >>> values = trial.values(poprand.bernoulli(trial.graph, *operands))
+    >>> sorted(set(values))
+    [0, 1]
+    """
     name = debug_name(debugContext, "bernoulli")
     _check_type(outType, (FLOAT, HALF, INT), name)
     check_probability(prob, name)

@@ -63,6 +63,14 @@ def dropout(
     The reference, of the same shape, says on which tiles elements are drawn: with it the same seed
     drops the same elements. The output is laid out like it, or like the input when
     `outputClonesRef` is false.
+
+    >>> from simulator import poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([3.0] * 100)
+    >>> values = trial.values(poprand.dropout(trial.graph, None, 0, x, x, 0.5, 2.0, trial.prog))
+    >>> sorted(set(values))
+    [0.0, 6.0]
     """
     prog, context, like_reference = _placed(arguments, named)
     name = debug_name(context, "dropout")
@@ -117,7 +125,17 @@ def shapedDropout(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Keep or drop whole slices: a mask of the reference's shape is broadcast to the input."""
+    """Keep or drop whole slices: a mask of the reference's shape is broadcast to the input.
+
+    >>> from simulator import poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, like = trial.tensor([[3.0, 4.0]] * 100), trial.tensor([[0.0]] * 100)
+    >>> operands = x, like, 0.5, 2.0, trial.prog
+    >>> rows = trial.values(poprand.shapedDropout(trial.graph, None, 0, *operands))
+    >>> sorted(set(map(tuple, rows)))
+    [(0.0, 0.0), (6.0, 8.0)]
+    """
     name = debug_name(debugContext, "shaped_dropout")
     _check(input, keepProbability, name)
     try:

@@ -35,19 +35,51 @@ MAX_MODIFIED = 1 << 32
 def setSeed(
     graph: Graph, masterSeed: Tensor, seedModifier: int, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Seed the generators of all tiles from a tensor of two unsigned ints and a number."""
+    """Seed the generators of all tiles from a tensor of two unsigned ints and a number.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> seed, like = trial.tensor([7, 0], poplar.UNSIGNED_INT), trial.tensor([0.0] * 4)
+    >>> operands = None, 0, like, poplar.FLOAT, 0.0, 1.0, trial.prog
+    >>> def draw():
+    ...     poprand.setSeed(trial.graph, seed, 1, trial.prog)
+    ...     return poprand.uniform(trial.graph, *operands)
+    >>> first, again = trial.values(draw(), draw())
+    >>> first == again
+    True
+    """
     _set_seed(graph, masterSeed, seedModifier, prog, debug_name(debugContext, "setMasterSeed"))
 
 
 @library_call("POPRAND")
 def getHwSeeds(graph: Graph, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Return the states of all generators, four unsigned ints for each worker [tile, worker, 4]."""
+    """Return the states of all generators, four unsigned ints for each worker [tile, worker, 4].
+
+    >>> from simulator import poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poprand.getHwSeeds(trial.graph, trial.prog).shape  # 4 tiles of 6 workers
+    (4, 6, 4)
+    """
     return _get_states(graph, prog, debug_name(debugContext, "getHwSeeds"))
 
 
 @library_call("POPRAND")
 def setHwSeeds(graph: Graph, hwSeeds: Tensor, prog: Sequence, debugContext: str = "") -> None:
-    """Set all generators to states that `getHwSeeds` gave."""
+    """Set all generators to states that `getHwSeeds` gave.
+
+    >>> from simulator import poplar, poprand
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> like, states = trial.tensor([0.0] * 4), poprand.getHwSeeds(trial.graph, trial.prog)
+    >>> operands = None, 0, like, poplar.FLOAT, 0.0, 1.0, trial.prog
+    >>> first = poprand.uniform(trial.graph, *operands)
+    >>> poprand.setHwSeeds(trial.graph, states, trial.prog)
+    >>> first, again = trial.values(first, poprand.uniform(trial.graph, *operands))
+    >>> first == again
+    True
+    """
     _set_states(graph, hwSeeds, prog, debug_name(debugContext, "setHwSeeds"))
 
 
