@@ -39,6 +39,8 @@ IN_FULL = (
     "simulator.poplibs.popnn.recurrence.recurrent",
     "simulator.poplibs.popops",
     "simulator.poplibs.popops.embedding",
+    "simulator.poplibs.poprand",
+    "simulator.poplibs.poputil",
 )
 # Of these classes every public method and property has one, those that they inherit, too.
 METHOD = types.FunctionType | classmethod | staticmethod | property
@@ -77,7 +79,6 @@ FIRST = (
     "simulator.poplar:append",
     "simulator.poplar:compileGraph",
     "simulator.poplar:concat",
-    "simulator.poplibs.poputil:mapTensorLinearly",
 )
 
 

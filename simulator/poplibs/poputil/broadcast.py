@@ -18,7 +18,15 @@ from simulator.logging import library_call
 
 @library_call("POPUTIL")
 def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Return two tensors with as many dimensions; the new ones are of size 1 and come first."""
+    """Return two tensors with as many dimensions; the new ones are of size 1 and come first.
+
+    >>> from simulator import poputil
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[1.0, 2.0]]), trial.tensor([3.0, 4.0])
+    >>> [tensor.shape for tensor in poputil.expandToMatchRanks(a, b)]
+    [(1, 2), (1, 2)]
+    """
     rank = max(a.rank(), b.rank())
     return a.expand([0] * (rank - a.rank())), b.expand([0] * (rank - b.rank()))
 
@@ -33,7 +41,15 @@ def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor
 def broadcastToMatch(
     a: Tensor, b: Tensor | Sequence[int], c: Tensor | None = None
 ) -> Tensor | tuple[Tensor, ...]:
-    """Return a tensor in a shape, or two or three tensors in the shape that they have together."""
+    """Return a tensor in a shape, or two or three tensors in the shape that they have together.
+
+    >>> from simulator import poputil
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b = trial.tensor([[1.0], [2.0]]), trial.tensor([3.0, 4.0])
+    >>> trial.values(*poputil.broadcastToMatch(a, b))
+    [[[1.0, 1.0], [2.0, 2.0]], [[3.0, 4.0], [3.0, 4.0]]]
+    """
     if not isinstance(b, Tensor):
         shape = checked_shape(b, "broadcastToMatch")
         if _common(a.shape, shape) != shape:
@@ -49,7 +65,15 @@ def broadcastToMatch(
 
 @library_call("POPUTIL")
 def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
-    """Return whether `broadcastToMatch` takes two tensors."""
+    """Return whether `broadcastToMatch` takes two tensors.
+
+    >>> from simulator import poputil
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> a, b, c = (trial.tensor([0.0] * size) for size in (1, 2, 3))
+    >>> poputil.canBroadcastToMatch(a, b), poputil.canBroadcastToMatch(b, c)
+    (True, False)
+    """
     return _common(a.shape, b.shape) is not None
 
 

@@ -22,7 +22,15 @@ def duplicate(
     name: str = "",
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """Add a variable that lies where a tensor lies, and copy the tensor into it."""
+    """Add a variable that lies where a tensor lies, and copy the tensor into it.
+
+    >>> from simulator import poputil
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([1.0, 2.0])
+    >>> trial.values(poputil.duplicate(trial.graph, x, trial.prog))
+    [1.0, 2.0]
+    """
     copy = graph.clone(tensor, name, method=method)
     prog.add(Copy(*_without_aliases(tensor, copy), name=name))
     return copy
@@ -45,7 +53,14 @@ def cloneN(
     debugContext: str = "",
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """Add N variables laid out like a tensor; give them along a new first dimension."""
+    """Add N variables laid out like a tensor; give them along a new first dimension.
+
+    >>> from simulator import poputil
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poputil.cloneN(trial.graph, trial.tensor([1.0, 2.0]), 3).shape
+    (3, 2)
+    """
     if not isinstance(N, int | np.integer) or N < 1:
         raise poplibs_error(f"{debugContext or 'cloneN'}: N is {N!r}; at least 1 is needed")
     clones = [graph.clone(t, debugContext, method=method).expand([0]) for _ in range(N)]
@@ -60,7 +75,16 @@ def cloneToIpu(
     debugContext: str = "",
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """Add a variable like a tensor, on the tiles of an IPU that have its tiles' places there."""
+    """Add a variable like a tensor, on the tiles of an IPU that have its tiles' places there.
+
+    >>> from simulator import poplar, poputil
+    >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> graph.getTileMapping(poputil.cloneToIpu(graph, x, 1))[5]  # tile 1 of IPU 1
+    [(0, 2)]
+    """
     target, name = graph.target, debugContext or "cloneToIpu"
     if not isinstance(dstIPU, int | np.integer) or not 0 <= dstIPU < target.num_ipus:
         raise poplibs_error(f"{name}: IPU {dstIPU!r}; the target has 0 to {target.num_ipus - 1}")
@@ -80,7 +104,17 @@ def copyToIpu(
     debugContext: str = "",
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """Copy a tensor to the same tiles of another IPU."""
+    """Copy a tensor to the same tiles of another IPU.
+
+    >>> from simulator import poplar, poputil
+    >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> copy = poputil.copyToIpu(graph, x, poplar.program.Sequence(), 1)
+    >>> graph.getTileMapping(copy)[5]  # tile 1 of IPU 1
+    [(0, 2)]
+    """
     clone = cloneToIpu(masterGraph, t, dstIPU, debugContext, method)
     prog.add(Copy(*_without_aliases(t, clone), name=debugContext))
     return clone
@@ -94,7 +128,17 @@ def createIpuCopy(
     debugContext: str = "",
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Prepare `copyToIpu`: give the tensor there, and what is to be copied to what."""
+    """Prepare `copyToIpu`: give the tensor there, and what is to be copied to what.
+
+    >>> from simulator import poplar, poputil
+    >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> there, source, target = poputil.createIpuCopy(graph, x, 1)
+    >>> poplar.program.Copy(source, target).dst.shape
+    (2,)
+    """
     clone = cloneToIpu(graph, t, dstIpu, debugContext, method)
     source, destination = _without_aliases(t, clone)
     return clone, source.flatten(), destination.flatten()

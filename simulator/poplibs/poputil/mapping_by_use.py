@@ -171,6 +171,14 @@ def createBroadcastOperand(
 
     It has the size of dimension `dim` of the tensor; elements that the same tiles use are shared
     out among these, from another of them on when `ditherMapping` is true.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [3, 2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> biases = poputil.createBroadcastOperand(graph, x, poplar.FLOAT, 1)
+    >>> graph.getTileMapping(biases)
+    [[], [(0, 2)], [], []]
     """
     name = debugContext or "createBroadcastOperand"
     if not isinstance(dim, int | np.integer) or not 0 <= dim < fullTensor.rank():

@@ -23,6 +23,10 @@ def chooseMappingOffset(numTiles: int, shape: Sequence[int], seed: int = SEED) -
     """Return a tile that depends on a shape alone, so that mappings of many do not all begin at 0.
 
     The hash is that of Boost 1.70 for words of 64 bits.
+
+    >>> from simulator import poputil
+    >>> 0 <= poputil.chooseMappingOffset(4, [2, 3]) < 4
+    True
     """
     if numTiles < 1:
         raise poplibs_error(f"chooseMappingOffset: {numTiles} tiles; at least 1 is needed")
@@ -37,7 +41,14 @@ def chooseMappingOffset(numTiles: int, shape: Sequence[int], seed: int = SEED) -
 def calcLinearTileMappingAndNewOffset(
     graph: Graph, t: Tensor, offset: int = 0
 ) -> tuple[TileParts, int]:
-    """Spread a tensor in order from a tile on; return that, and the tile behind the last used."""
+    """Spread a tensor in order from a tile on; return that, and the tile behind the last used.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> poputil.calcLinearTileMappingAndNewOffset(graph, x[:64], 1)
+    ([[], [(0, 32)], [(32, 64)], []], 3)
+    """
     tiles = graph.target.num_tiles
     if not 0 <= offset < tiles:
         raise poplibs_error(
@@ -50,25 +61,45 @@ def calcLinearTileMappingAndNewOffset(
 
 @library_call("POPUTIL")
 def transformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
-    """Return which tile, counted from `offset` upwards or downwards, a tile is."""
+    """Return which tile, counted from `offset` upwards or downwards, a tile is.
+
+    >>> from simulator import poputil
+    >>> [poputil.transformTileIndex(tile, 4, 1, True) for tile in range(4)]  # tile 1 is the first
+    [3, 0, 1, 2]
+    """
     return (numTiles + tile - offset if ascending else 2 * numTiles - offset - tile) % numTiles
 
 
 @library_call("POPUTIL")
 def invTransformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
-    """Return the tile that `transformTileIndex` makes this of."""
+    """Return the tile that `transformTileIndex` makes this of.
+
+    >>> from simulator import poputil
+    >>> [poputil.invTransformTileIndex(tile, 4, 1, True) for tile in range(4)]
+    [1, 2, 3, 0]
+    """
     return (tile + offset if ascending else 2 * numTiles - offset - tile) % numTiles
 
 
 @library_call("POPUTIL")
 def flattenIntervals(intervals: Sequence[Sequence[tuple[int, int]]]) -> list[Interval]:
-    """Lay lists of intervals end to end."""
+    """Lay lists of intervals end to end.
+
+    >>> from simulator import poputil
+    >>> poputil.flattenIntervals([[(0, 2)], [(4, 6), (8, 9)]])
+    [(0, 2), (4, 6), (8, 9)]
+    """
     return [Interval(*pair) for group in intervals for pair in group]
 
 
 @library_call("POPUTIL")
 def calculateUnshufflingIntervals(intervals: Sequence[tuple[int, int]]) -> list[Interval]:
-    """Return the intervals that undo a shuffle: of what `concat(t.slices(intervals))` gives."""
+    """Return the intervals that undo a shuffle: of what `concat(t.slices(intervals))` gives.
+
+    >>> from simulator import poputil
+    >>> poputil.calculateUnshufflingIntervals([(2, 5), (0, 2)])  # what stands first were 2 to 5
+    [(3, 5), (0, 3)]
+    """
     begins, ends = np.array([tuple(pair) for pair in intervals], np.int64).reshape(-1, 2).T
     places = offsets_of(ends - begins)
     order = np.argsort(begins, kind="stable")
@@ -78,7 +109,16 @@ def calculateUnshufflingIntervals(intervals: Sequence[tuple[int, int]]) -> list[
 
 @library_call("POPUTIL")
 def cloneToGraph(srcGraph: Graph, dstGraph: Graph, t: Tensor, debugContext: str = "") -> Tensor:
-    """Add a variable like a tensor on the tiles of another view that have its tiles' numbers."""
+    """Add a variable like a tensor on the tiles of another view that have its tiles' numbers.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> half = graph.createVirtualGraph([2, 3])
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> graph.getTileMapping(poputil.cloneToGraph(graph, half, x))  # tile 1 of the view is 3
+    [[], [], [], [(0, 2)]]
+    """
     if srcGraph.replication != dstGraph.replication:
         raise poplibs_error(
             f"{debugContext or 'cloneToGraph'}: graphs of {srcGraph.replication} and "
@@ -102,6 +142,15 @@ def cloneAndExpandAliasing(
     """Clone a tensor; what stands in it again gets places of its own, in order from a tile on.
 
     Gives the clone and the tile behind the last used.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> graph.setTileMapping(x, 0)
+    >>> twice = poplar.concat([x, x])
+    >>> clone, _ = poputil.cloneAndExpandAliasing(graph, twice)
+    >>> twice.containsAliases(), clone.containsAliases()
+    (True, False)
     """
     if not t.containsAliases():
         return graph.clone(t, debugContext), offset

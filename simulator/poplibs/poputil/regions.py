@@ -23,6 +23,10 @@ def mergeAdjacentRegions(regions: Sequence[Any]) -> list[Any]:
     """Sort regions and join neighbours; of a list for each tile, those of each tile.
 
     PopLibs changes its argument; here the regions are given back.
+
+    >>> from simulator import poputil
+    >>> poputil.mergeAdjacentRegions([(4, 6), (0, 2), (2, 4)])
+    [(0, 6)]
     """
     nested = bool(len(regions)) and all(_is_list_of_pairs(part) for part in regions)
     if nested:
@@ -59,6 +63,10 @@ def splitRegions(
     There are no more partitions than it takes to keep the largest as small; `maxPartitions` gives
     way when no partition may have more than so many elements. Regions may be lists of intervals
     that count as one region each, which is cut across them; each of a partition is a list then.
+
+    >>> from simulator import poputil
+    >>> poputil.splitRegions([(0, 4), (10, 14)], 2, 2)
+    [[(0, 4)], [(10, 14)]]
     """
     if len(regions) and _is_list_of_pairs(regions[0]):
         return _split_lists(
@@ -136,7 +144,14 @@ def splitRegionsBetweenWorkers(
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
 ) -> list[Any]:
-    """Share the elements of regions of a tile among its workers; see `splitRegions`."""
+    """Share the elements of regions of a tile among its workers; see `splitRegions`.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> parts = poputil.splitRegionsBetweenWorkers(graph.getTarget(), [(0, 12)], 1)
+    >>> len(parts), parts[0]  # 6 workers
+    (6, [(0, 2)])
+    """
     return splitRegions(
         regions,
         grainSize,
@@ -149,14 +164,24 @@ def splitRegionsBetweenWorkers(
 
 @library_call("POPUTIL")
 def intervalSequenceNumElements(seq: Iterable[Regions]) -> int:
-    """Count the elements of lists of regions."""
+    """Count the elements of lists of regions.
+
+    >>> from simulator import poputil
+    >>> poputil.intervalSequenceNumElements([[(0, 2)], [(4, 6), (8, 9)]])
+    5
+    """
     low, high, _ = listed_pieces(seq)
     return int((high - low).sum())
 
 
 @library_call("POPUTIL")
 def flattenIndex(shape: Sequence[int], indices: Sequence[int]) -> int:
-    """Return the place of an element in the flattened tensor."""
+    """Return the place of an element in the flattened tensor.
+
+    >>> from simulator import poputil
+    >>> poputil.flattenIndex([2, 3], [1, 2])
+    5
+    """
     sizes, places = as_int64(shape), as_int64(indices)
     if len(sizes) != len(places) or (places < 0).any() or (places >= sizes).any():
         raise poplibs_error(f"flattenIndex: {list(indices)} is no element of {list(shape)}")
@@ -165,7 +190,12 @@ def flattenIndex(shape: Sequence[int], indices: Sequence[int]) -> int:
 
 @library_call("POPUTIL")
 def unflattenIndex(shape: Sequence[int], index: int) -> list[int]:
-    """Return the indices of the element at a place of the flattened tensor."""
+    """Return the indices of the element at a place of the flattened tensor.
+
+    >>> from simulator import poputil
+    >>> poputil.unflattenIndex([2, 3], 5)
+    [1, 2]
+    """
     if not 0 <= index < np.prod(as_int64(shape)):
         raise poplibs_error(f"unflattenIndex: {list(shape)} has no element {index}")
     return [int(place) for place in np.unravel_index(index, tuple(shape))]
@@ -173,7 +203,12 @@ def unflattenIndex(shape: Sequence[int], index: int) -> list[int]:
 
 @library_call("POPUTIL")
 def balancedPartition(rangeUpperBound: int, splitCount: int) -> list[int]:
-    """Return the sizes of parts of a range as even as can be, the larger ones first."""
+    """Return the sizes of parts of a range as even as can be, the larger ones first.
+
+    >>> from simulator import poputil
+    >>> poputil.balancedPartition(10, 4)
+    [3, 3, 2, 2]
+    """
     if splitCount < 1:
         raise poplibs_error(f"balancedPartition: {splitCount} parts; at least 1 is needed")
     size, larger = divmod(rangeUpperBound, splitCount)

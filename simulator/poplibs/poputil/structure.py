@@ -43,6 +43,14 @@ def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
     """Return into what groups the last dimension falls, each together in memory and on one tile.
 
     A group is of neighbours in the dimension; 0 where there are none.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [2, 4], "x")
+    >>> graph.setTileMapping(x[:, :2], 0)
+    >>> graph.setTileMapping(x[:, 2:], 1)
+    >>> poputil.detectInnermostGrouping(graph, x)
+    2
     """
     if t.rank() == 0:
         raise poplibs_error(f"detectInnermostGrouping: {t!r}; at least one dimension is needed")
@@ -55,6 +63,13 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
     """List the dimensions whose neighbours lie together and in what groups, the innermost first.
 
     What lies together next is groups of the first, and so on; a dimension may come again.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [2, 4], "x")
+    >>> graph.setTileMapping(x, 0)
+    >>> poputil.detectDimGroupings(graph, x)
+    [(1, 4), (0, 2)]
     """
     if t.rank() == 0:
         raise poplibs_error(f"detectDimGroupings: {t!r}; at least one dimension is needed")
@@ -101,13 +116,31 @@ def _group_of(elements: IntArray, tiles: IntArray, step: int = 1) -> int:
 # Tiles
 @library_call("POPUTIL")
 def dimIsSplitOverTiles(graph: Graph, t: Tensor, dimension: int) -> bool:
-    """Return whether elements that differ in this dimension alone lie on several tiles."""
+    """Return whether elements that differ in this dimension alone lie on several tiles.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [2, 4], "x")
+    >>> graph.setTileMapping(x[0], 0)
+    >>> graph.setTileMapping(x[1], 1)
+    >>> [poputil.dimIsSplitOverTiles(graph, x, dimension) for dimension in (0, 1)]
+    [True, False]
+    """
     return _is_split(graph, t, dimension, 1)
 
 
 @library_call("POPUTIL")
 def dimIsSplitOverIPUs(graph: Graph, t: Tensor, dimension: int) -> bool:
-    """Return whether elements that differ in this dimension alone lie on several IPUs."""
+    """Return whether elements that differ in this dimension alone lie on several IPUs.
+
+    >>> from simulator import poplar, poputil
+    >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 1)
+    >>> poputil.dimIsSplitOverIPUs(graph, x, 0)
+    False
+    """
     return _is_split(graph, t, dimension, graph.target.tiles_per_ipu)
 
 
@@ -129,6 +162,12 @@ def createPartitionableTensor(
     """Add a variable, which is on no tile yet, whose every part lies together in memory.
 
     A dimension of n elements falls into parts of ceil(n / number), the last of what is left.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = poputil.createPartitionableTensor(graph, poplar.FLOAT, [4, 6], [2, 3])
+    >>> x[:2, :2].isContiguous(), x[:2].isContiguous()
+    (True, False)
     """
     from simulator.poplibs.popops.slicing.planned.partitioned import Partition, add_partitioned
 
@@ -145,7 +184,15 @@ def createPartitionableTensor(
 def iterateTensorPartitions(
     t: Tensor, nPartitions: Sequence[int], f: Callable[[list[int], Tensor], object]
 ) -> None:
-    """Call a function with the indices of each part and the part, the first dimension fastest."""
+    """Call a function with the indices of each part and the part, the first dimension fastest.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [4, 6], "x")
+    >>> poputil.iterateTensorPartitions(x, [2, 1], lambda part, tensor: print(part, tensor.shape))
+    [0, 0] (2, 6)
+    [1, 0] (2, 6)
+    """
     parts = checked_shape(nPartitions, "iterateTensorPartitions")
     if len(parts) != t.rank() or 0 in parts:
         raise poplibs_error(
@@ -162,7 +209,14 @@ def iterateTensorPartitions(
 
 @library_call("POPUTIL")
 def factorDims(t: Tensor, factors: Sequence[int], startDim: int = 0) -> Tensor:
-    """Split dimensions [outer * factor] into their outer parts, all of them first, and factors."""
+    """Split dimensions [outer * factor] into their outer parts, all of them first, and factors.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [4, 6], "x")
+    >>> poputil.factorDims(x, [2, 3]).shape
+    (2, 2, 2, 3)
+    """
     end = startDim + len(factors)
     sizes = t.shape[startDim:end]
     if len(sizes) < len(factors) or any(
@@ -178,7 +232,14 @@ def factorDims(t: Tensor, factors: Sequence[int], startDim: int = 0) -> Tensor:
 
 @library_call("POPUTIL")
 def unfactorDims(t: Tensor, numDims: int, startDim: int = 0) -> Tensor:
-    """Undo `factorDims` of so many dimensions."""
+    """Undo `factorDims` of so many dimensions.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [4, 6], "x")
+    >>> poputil.unfactorDims(poputil.factorDims(x, [2, 3]), 2).shape
+    (4, 6)
+    """
     if numDims < 0 or startDim < 0 or startDim + 2 * numDims > t.rank():
         raise poplibs_error(f"unfactorDims: {numDims} dimensions of {t!r} from {startDim}")
     back = np.argsort(_apart(numDims)).tolist()

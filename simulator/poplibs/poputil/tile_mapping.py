@@ -81,6 +81,13 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **name
     """Spread a tensor in the order of its elements from a tile on, round the last one.
 
     The first tile is `offset`, or `offset` from the last one where tiles descend.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> poputil.mapTensorLinearlyWithOffset(graph, x, 1)
+    >>> graph.getTileMapping(x)
+    [[(192, 256)], [(0, 64)], [(64, 128)], [(128, 192)]]
     """
     long = len(arguments) > 2 or "minElementsPerTile" in named or "grainSize" in named
     names = ["minElementsPerTile", "grainSize"][: 2 * long] + ["offset", "ascending"]
@@ -114,6 +121,12 @@ def calcLinearTileMapping(
 
     Of a shape, whose elements have no type, the grains are single elements by default; a type may
     stand in the place of the least elements. Tiles are counted from `offset` on, upwards or down.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> poputil.calcLinearTileMapping(graph, x)
+    [[(0, 64)], [(64, 128)], [(128, 192)], [(192, 256)]]
     """
     target = graph if isinstance(graph, Target) else graph.target
     if isinstance(tensor, Tensor):
@@ -142,7 +155,15 @@ def getTileImbalance(
 ) -> int: ...
 @library_call("POPUTIL")
 def getTileImbalance(*arguments: Any, **named: Any) -> int:
-    """Count the elements of the fullest tile above an even share, of a tensor or a mapping."""
+    """Count the elements of the fullest tile above an even share, of a tensor or a mapping.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> graph.setTileMapping(x, 0)
+    >>> poputil.getTileImbalance(graph, x)  # 256, less a quarter of it
+    192
+    """
     has_graph = "graph" in named or isinstance(arguments[0], Graph)
     first = ["graph", "t"] if has_graph else ["mapping"]
     names = [*first, "minElementsPerTile", "grainSize"]
@@ -180,6 +201,14 @@ def rebalanceTensor(
 
     By default a grain is one vector. A tensor that is not out of balance by more than the
     threshold, or that does not give every tile the least (by default 128 bytes), stays as it is.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> graph.setTileMapping(x, 0)
+    >>> poputil.rebalanceTensor(graph, x)
+    >>> poputil.getTileImbalance(graph, x)
+    0
     """
     grain = max(graph.target.getVectorWidth(t.dtype), 1) if grainSize is None else grainSize
     least = ceil_div(MIN_BYTES_PER_TILE, t.dtype.size)
@@ -212,6 +241,15 @@ def mapOutputForElementWiseOp(
 
     Operands with constants, with elements twice, whose parts are not of whole grains or too small
     are left out. The best has the least on its fullest tile, then most tiles, then fewest parts.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> graph.setTileMapping(x, 2)
+    >>> out = graph.addVariable(poplar.FLOAT, [256], "out")
+    >>> poputil.mapOutputForElementWiseOp(graph, [x], out)
+    >>> graph.getTileMapping(out)
+    [[], [], [(0, 256)], []]
     """
     best = _best_spread(graph, inputs, grainSize, minGrainsPerTile)
     if best is None:

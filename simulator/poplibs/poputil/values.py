@@ -12,7 +12,13 @@ from simulator.logging import library_call
 
 @library_call("POPUTIL")
 def castToDeviceHalfValue(target: Target, input: float) -> float:
-    """Return the half that is nearest to a value; what is too large is infinite."""
+    """Return the half that is nearest to a value; what is too large is infinite.
+
+    >>> from simulator import poplar, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+    >>> poputil.castToDeviceHalfValue(graph.getTarget(), 2049.0)  # above 2048 halves are even
+    2048.0
+    """
     return _as_half(input)
 
 
@@ -52,6 +58,11 @@ def _as_half(value: float) -> float:
 
 @library_call("POPUTIL")
 def templateVertex(name: str, *args: Type | bool | int | str) -> str:
-    """Return the name of a vertex type with the arguments of its template."""
+    """Return the name of a vertex type with the arguments of its template.
+
+    >>> from simulator import poplar, poputil
+    >>> poputil.templateVertex("popops::Fill", poplar.FLOAT)
+    'popops::Fill<float>'
+    """
     texts = (str(arg).lower() if isinstance(arg, bool) else str(arg) for arg in args)
     return f"{name}<{','.join(texts)}>" if args else name
