@@ -18,7 +18,12 @@ def place() -> Placement:
 
 
 def isPopdistEnvSet() -> bool:
-    """Return whether poprun started this process."""
+    """Return whether poprun started this process.
+
+    >>> from simulator import popdist
+    >>> popdist.isPopdistEnvSet()
+    False
+    """
     return placement() is not None
 
 
@@ -32,32 +37,62 @@ def getInstanceIndex() -> int:
 
 
 def getNumInstances() -> int:
-    """Count the instances of the run."""
+    """Count the instances of the run.
+
+    >>> from simulator import popdist
+    >>> popdist.getNumInstances()
+    1
+    """
     return place().instances
 
 
 def getNumTotalReplicas() -> int:
-    """Count the replicas of all instances."""
+    """Count the replicas of all instances.
+
+    >>> from simulator import popdist
+    >>> popdist.getNumTotalReplicas()
+    1
+    """
     return place().replicas
 
 
 def getNumLocalReplicas() -> int:
-    """Count the replicas of this instance."""
+    """Count the replicas of this instance.
+
+    >>> from simulator import popdist
+    >>> popdist.getNumLocalReplicas()
+    1
+    """
     return place().local_replicas
 
 
 def getReplicaIndexOffset() -> int:
-    """Return the number of the first replica of this instance among all."""
+    """Return the number of the first replica of this instance among all.
+
+    >>> from simulator import popdist
+    >>> popdist.getReplicaIndexOffset()
+    0
+    """
     return place().replica_offset
 
 
 def getNumIpusPerReplica() -> int:
-    """Count the IPUs of each replica, as --ipus-per-replica says."""
+    """Count the IPUs of each replica, as --ipus-per-replica says.
+
+    >>> from simulator import popdist
+    >>> popdist.getNumIpusPerReplica()
+    1
+    """
     return place().ipus_per_replica
 
 
 def checkNumIpusPerReplica(ipus_per_replica: int) -> bool:
-    """Return whether each replica has so many IPUs."""
+    """Return whether each replica has so many IPUs.
+
+    >>> from simulator import popdist
+    >>> popdist.checkNumIpusPerReplica(1)
+    True
+    """
     return ipus_per_replica == place().ipus_per_replica
 
 
@@ -65,6 +100,10 @@ def getDeviceId(ipus_per_replica: int | None = None) -> int:
     """Return the id of the first group of IPUs that the replicas of this instance fit on exactly.
 
     Raises PoplarError when no group of the simulated system has as many.
+
+    >>> from simulator import popdist
+    >>> popdist.getDeviceId(1)
+    0
     """
     per_replica = ipus_per_replica or place().ipus_per_replica
     ipus = place().local_replicas * per_replica
@@ -75,11 +114,23 @@ def getDeviceId(ipus_per_replica: int | None = None) -> int:
 
 
 def init() -> None:
-    """Get ready to exchange with the other instances; sessions do it themselves when needed."""
+    """Get ready to exchange with the other instances; sessions do it themselves when needed.
+
+    >>> from simulator import popdist
+    >>> popdist.init()
+    >>> popdist.isBackendInitialized()
+    True
+    """
     if place().instances > 1 and not place().offline:
         sockets.links()
 
 
 def isBackendInitialized() -> bool:
-    """Return whether this instance is ready to exchange with the others."""
+    """Return whether this instance is ready to exchange with the others.
+
+    >>> from simulator import popdist
+    >>> popdist.init()
+    >>> popdist.isBackendInitialized()
+    True
+    """
     return place().instances == 1 or sockets.has_links()

@@ -7,7 +7,15 @@ from simulator.popdist.calls import place
 
 
 def configureSessionOptions(options: popart.SessionOptions) -> None:
-    """Set how many replicas there are in all and here, and which of them are here."""
+    """Set how many replicas there are in all and here, and which of them are here.
+
+    >>> from simulator import popart, popdist
+    >>> from simulator.popdist.popart import configureSessionOptions
+    >>> options = popart.SessionOptions()
+    >>> configureSessionOptions(options)
+    >>> options.globalReplicationFactor
+    1
+    """
     local = place()
     options.enableReplicatedGraphs = local.local_replicas > 1
     options.replicatedGraphCount = local.local_replicas
@@ -23,6 +31,10 @@ def getDevice(
 
     Without a number it is that of --ipus-per-replica. `model` are options of createIpuModelDevice,
     as ipuVersion="mk2".
+
+    >>> from simulator.popdist.popart import getDevice
+    >>> getDevice().numIpus
+    1
     """
     del connectionType  # a model is there when it is needed
     per_replica = ipus_per_replica or place().ipus_per_replica
