@@ -75,17 +75,32 @@ class SpecType(Enum):
 
 
 def roundTypeToString(rmode: RoundType) -> str:
-    """Return the name of a rounding."""
+    """Return the name of a rounding.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> experimental.roundTypeToString(experimental.RoundType.RN)
+    'RN'
+    """
     return rmode.name
 
 
 def srDensityTypeToString(dist: SRDensityType) -> str:
-    """Return the name of a noise."""
+    """Return the name of a noise.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> experimental.srDensityTypeToString(experimental.SRDensityType.UNIFORM)
+    'UNIFORM'
+    """
     return dist.name
 
 
 def specTypeToString(specType: SpecType) -> str:
-    """Return the name of a type of a cast."""
+    """Return the name of a type of a cast.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> experimental.specTypeToString(experimental.SpecType.BF16)
+    'BF16'
+    """
     return specType.name
 
 
@@ -104,7 +119,12 @@ class FormatType(Enum):
 
 
 def formatTypeToString(fmtType: FormatType) -> str:
-    """Return the name of a kind of formats."""
+    """Return the name of a kind of formats.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> experimental.formatTypeToString(experimental.FormatType.IEEE_FP16)
+    'IEEE_FP16'
+    """
     return fmtType.name
 
 
@@ -493,7 +513,12 @@ def _type_of(spec: SpecType, usual: Type, name: str) -> Type:
 
 
 def singleToHalf(value: float, enNanoo: bool = False) -> int:
-    """Return the bits of a number as a half; one that is too large is NaN, or the largest."""
+    """Return the bits of a number as a half; one that is too large is NaN, or the largest.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> hex(experimental.singleToHalf(1.0))  # an exponent of 15, no mantissa
+    '0x3c00'
+    """
     form = Format(10, 5, 15, denormals=True, infinities=True)
     result = vertices.rounded(
         np.array([np.float32(value)], np.float64), form, Rounding("RN", nan=enNanoo), np.zeros(1)
@@ -502,5 +527,10 @@ def singleToHalf(value: float, enNanoo: bool = False) -> int:
 
 
 def halfToSingle(ihalf: int) -> float:
-    """Return the number that the bits of a half are."""
+    """Return the number that the bits of a half are.
+
+    >>> from simulator.poplibs.popfloat import experimental
+    >>> experimental.halfToSingle(0x3C00)  # an exponent of 15, no mantissa
+    1.0
+    """
     return float(np.array([ihalf], np.uint16).view(np.float16)[0])
