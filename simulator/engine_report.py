@@ -49,7 +49,25 @@ def printProfileSummary(
     executionProfile: Mapping[str, object] | None = None,
     options: Options = None,
 ) -> None:
-    """Print the summary of both profiles; raises PvaError and InvalidOptionError."""
+    """Print the summary of both profiles; raises PvaError and InvalidOptionError.
+
+    >>> import sys
+    >>> from simulator import poplar
+    >>> device = poplar.IPUModel("tiny").createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> options = {"debug.instrumentCompute": "true"}
+    >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+    >>> engine.load(device)
+    >>> engine.run()
+    >>> profiles = engine.getGraphProfile(), engine.getExecutionProfile()
+    >>> poplar.printProfileSummary(sys.stdout, *profiles)
+    Target:
+    ...
+    Execution:
+    ...
+      Total compute cycles (excluding idle threads): 0
+    ...
+    """
     from pva.summary import printing
 
     _print(printing.printProfileSummary, stream, graphProfile, executionProfile, options)
@@ -58,7 +76,20 @@ def printProfileSummary(
 def printGraphSummary(
     stream: TextIO | None, graphProfile: Mapping[str, object], options: Options = None
 ) -> None:
-    """Print the summary of a graph profile; raises PvaError and InvalidOptionError."""
+    """Print the summary of a graph profile; raises PvaError and InvalidOptionError.
+
+    >>> import sys
+    >>> from simulator import poplar
+    >>> device = poplar.IPUModel("tiny").createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+    >>> poplar.printGraphSummary(sys.stdout, engine.getGraphProfile())
+    Target:
+    ...
+    Graph:
+      Number of vertices:                0
+    ...
+    """
     from pva.summary import printing
 
     _print(printing.printGraphSummary, stream, graphProfile, options)
@@ -83,6 +114,22 @@ def printExecutionSummary(
     """Print the summary of an execution profile, with the graph's beside it.
 
     Raises PvaError and InvalidOptionError.
+
+    >>> import sys
+    >>> from simulator import poplar
+    >>> device = poplar.IPUModel("tiny").createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> options = {"debug.instrumentCompute": "true"}
+    >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+    >>> engine.load(device)
+    >>> engine.run()
+    >>> profiles = engine.getGraphProfile(), engine.getExecutionProfile()
+    >>> poplar.printExecutionSummary(sys.stdout, *profiles)
+    <BLANKLINE>
+    Execution:
+    ...
+      Total compute cycles (excluding idle threads): 0
+    ...
     """
     from pva.summary import printing
 

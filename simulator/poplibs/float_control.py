@@ -38,7 +38,16 @@ class FloatingPointBehaviour:
 def setFloatingPointBehaviour(
     graph: Graph, prog: Sequence, behaviour: FloatingPointBehaviour, debugContext: str = ""
 ) -> None:
-    """Write the register of all tiles that says what the floating-point units do."""
+    """Write the register of all tiles that says what the floating-point units do.
+
+    >>> from simulator import poplar
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> behaviour = poplar.FloatingPointBehaviour(inv=False, div0=False, oflo=False)
+    >>> poplar.setFloatingPointBehaviour(trial.graph, trial.prog, behaviour)
+    >>> len(trial.prog.children)
+    1
+    """
     if not isinstance(behaviour, FloatingPointBehaviour):
         raise PoplarError(
             f"setFloatingPointBehaviour: {behaviour!r}; a FloatingPointBehaviour is needed"
@@ -53,7 +62,15 @@ def setFloatingPointBehaviour(
 def setStochasticRounding(
     graph: Graph, prog: Sequence, enable: bool, debugContext: str = ""
 ) -> None:
-    """Switch stochastic rounding on or off on all tiles."""
+    """Switch stochastic rounding on or off on all tiles.
+
+    >>> from simulator import poplar
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> poplar.setStochasticRounding(trial.graph, trial.prog, True)
+    >>> len(trial.prog.children)
+    1
+    """
     name = debug_name(debugContext, "setStochasticRounding")
     _tell(name, ["esr"] if enable else [])
     masks = {"clearVal": 0xFFFF_FFFF ^ BITS["esr"], "setVal": BITS["esr"] if enable else 0}

@@ -36,6 +36,15 @@ def cycleCount(
     The sequence becomes one that measures itself. Gives two unsigned ints on that tile, the low
     word of the count first. Without a type of sync (older programs have the debug context in its
     place) the syncs are internal, of several IPUs external. Raises PoplarError for a CPU target.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([1.0, 2.0])
+    >>> y = popops.neg(trial.graph, x, trial.prog)
+    >>> low, high = trial.values(poplar.cycleCount(trial.graph, trial.prog, 0))
+    >>> low > 0, high
+    (True, 0)
     """
     name, sync = _checked(graph, prog, syncType, debugContext or "cycleCount")
     around = Sequence()
@@ -74,6 +83,16 @@ def cycleStamp(
 
     Of a list of tiles it is a list of tensors. The clock is that of the report's steps: 0 when an
     engine runs for the first time. Arguments are as for `cycleCount`.
+
+    >>> from simulator import poplar, popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([1.0, 2.0])
+    >>> before = poplar.cycleStamp(trial.graph, trial.prog, 0)
+    >>> y = popops.neg(trial.graph, x, trial.prog)
+    >>> before, after = trial.values(before, poplar.cycleStamp(trial.graph, trial.prog, 0))
+    >>> before[0] < after[0]
+    True
     """
     name, sync = _checked(graph, prog, syncType, debugContext or "cycleStamp")
     one = isinstance(tile, int | np.integer)

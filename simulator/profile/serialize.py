@@ -12,7 +12,13 @@ from simulator.graph.errors import PoplarError
 
 @refusing
 def serializeToJSON(stream: IO[Any], value: object, pretty: bool = False) -> None:
-    """Write a profile, or any part of one, as JSON to a text or binary stream."""
+    """Write a profile, or any part of one, as JSON to a text or binary stream.
+
+    >>> import sys
+    >>> from simulator import poplar
+    >>> poplar.serializeToJSON(sys.stdout, {"numTiles": 4})
+    {"numTiles":4}
+    """
     data = _encoded(value, "json", pretty)
     if isinstance(stream, io.TextIOBase):
         stream.write(data.decode("utf-8"))
@@ -25,6 +31,13 @@ def serializeToCBOR(stream: IO[Any], value: object) -> None:
     """Write a profile, or any part of one, as CBOR.
 
     The stream is binary, or a text stream over a binary one, such as sys.stdout.
+
+    >>> import io
+    >>> from simulator import poplar
+    >>> stream = io.BytesIO()
+    >>> poplar.serializeToCBOR(stream, [1, 2])
+    >>> stream.getvalue().hex()  # a list of two: 1, 2
+    '820102'
     """
     data = _encoded(value, "cbor")
     below = stream

@@ -17,6 +17,17 @@ from simulator.graph.machine.target import Target
 from simulator.graph.types import DOUBLE, FLOAT, HALF, Type
 from simulator.runtime.host_data import host_array
 
+_TEXT = """Convert the first {source} values of an array to {destination}.
+
+    >>> import numpy as np
+    >>> from simulator import poplar
+    >>> target = poplar.IPUModel("tiny").createDevice().getTarget()
+    >>> values, room = np.array([0.5, 0.1], np.{types[0]}), np.zeros(2, np.{types[1]})
+    >>> poplar.{name}(target, values, room, 2)
+    >>> room.tolist()  # 0.1 is no half
+    [0.5, 0.0999755859375]
+    """
+
 
 def _converter(name: str, source: Type, destination: Type) -> Callable[..., None]:
     def convert(target: Target, src: object, dst: object, numElements: int) -> None:
@@ -31,7 +42,9 @@ def _converter(name: str, source: Type, destination: Type) -> Callable[..., None
             room[:count] = values[:count]
 
     convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"Convert the first {source} values of an array to {destination}."
+    convert.__doc__ = _TEXT.format(
+        name=name, source=source, destination=destination, types=[source.numpy, destination.numpy]
+    )
     return refusing(convert)
 
 

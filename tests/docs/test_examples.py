@@ -16,6 +16,7 @@ from simulator.popart import Builder, InferenceSession, TrainingSession
 from simulator.poplibs import popnn
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
+from simulator.runtime import half_conversion
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pva", "pvti", "simulator")
@@ -26,7 +27,11 @@ IN_FULL = (
     "pvti",
     "simulator.model_runtime",
     "simulator.popart",
+    "simulator.popdist",
+    "simulator.popdist.popart",
     "simulator.popef",
+    "simulator.poplar",
+    "simulator.poplibs.popfloat.experimental",
     "simulator.poplibs.poplin",
     "simulator.poplibs.poplin.fc",
     "simulator.poplibs.poplin.multiconv",
@@ -71,14 +76,10 @@ FIRST = (
     "simulator.popart:TrainingSession",
     *METHODS,
     *LAYERS,
-    "simulator.popdist:getInstanceIndex",
     "simulator.poplar:DeviceManager",
     "simulator.poplar:Engine",
     "simulator.poplar:Graph",
     "simulator.poplar:IPUModel",
-    "simulator.poplar:append",
-    "simulator.poplar:compileGraph",
-    "simulator.poplar:concat",
 )
 
 
@@ -114,7 +115,7 @@ def test_the_examples_of_a_module_give_what_they_show(
 # a row, and their examples with them.
 MODULES_OF_TABLES = (
     operators, nonlinearity_functions, popnn.bn, popnn.gn, popnn.ln, popnn.in_, popnn.gru,
-    popnn.lstm,
+    popnn.lstm, half_conversion,
 )  # fmt: skip
 OF_TABLES = [
     pytest.param(item, id=name)
