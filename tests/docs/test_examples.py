@@ -45,6 +45,9 @@ IN_FULL = (
     "simulator.poplibs.popops",
     "simulator.poplibs.popops.embedding",
     "simulator.poplibs.poprand",
+    "simulator.poplibs.popsparse.dynamic",
+    "simulator.poplibs.popsparse.embedding",
+    "simulator.poplibs.popsparse.static_",
     "simulator.poplibs.poputil",
 )
 # Of these classes every public method and property has one, those that they inherit, too.

@@ -43,7 +43,20 @@ def createSparseDenseMatMulLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> SparseTensor:
-    """Add the sparse operand [m, k] of a product, empty until the host writes its buckets."""
+    """Add the sparse operand [m, k] of a product, empty until the host writes its buckets.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 2, 2, 1  # any, all, groups, m, k, n
+    >>> params = dynamic.MatMulParams.createWithNzRatio(*sizes)
+    >>> lhs = dynamic.createSparseDenseMatMulLHS(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)  # what the host writes
+    >>> data.nzValues.shape == lhs.getNzValuesTensor().shape
+    True
+    """
     name = debug_name(debugContext, "sparseLHS")
     settings(options, name, MATMUL)
     plan = sparse_plan(graph.target, params, inputType, options, name)
@@ -59,7 +72,16 @@ def createSparseDenseMatMulRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the dense operand [1, k, n] of a product, laid out as its plan wants it."""
+    """Add the dense operand [1, k, n] of a product, laid out as its plan wants it.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 2, 2, 1  # any, all, groups, m, k, n
+    >>> params = dynamic.MatMulParams.createWithNzRatio(*sizes)
+    >>> dynamic.createSparseDenseMatMulRHS(trial.graph, poplar.FLOAT, params).shape
+    (1, 2, 1)
+    """
     name = debug_name(debugContext, "denseRHS")
     settings(options, name, MATMUL)
     plan = sparse_plan(graph.target, params, inputType, options, name)
@@ -79,7 +101,23 @@ def sparseDenseMatMul(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply a sparse [m, k] by a dense [1, k, n], either of them transposed; gives [1, m, n]."""
+    """Multiply a sparse [m, k] by a dense [1, k, n], either of them transposed; gives [1, m, n].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 2, 2, 1  # any, all, groups, m, k, n
+    >>> params = dynamic.MatMulParams.createWithNzRatio(*sizes)
+    >>> lhs = dynamic.createSparseDenseMatMulLHS(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(lhs.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(lhs.getNzValuesTensor(), data.nzValues)
+    >>> x = trial.tensor([[[1.0], [10.0]]])
+    >>> trial.values(dynamic.sparseDenseMatMul(trial.graph, lhs, x, trial.prog))
+    [[[3.0], [40.0]]]
+    """
     name = debug_name(debugContext, "sparseDenseMatMul")
     settings(options, name, MATMUL)
     plan = lhs.plan(name)
@@ -98,7 +136,20 @@ def createFullyConnectedWeights(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> SparseTensor:
-    """Add sparse weights [outputs, inputs], empty until the host writes their buckets."""
+    """Add sparse weights [outputs, inputs], empty until the host writes their buckets.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)  # what the host writes
+    >>> data.nzValues.shape == weights.getNzValuesTensor().shape
+    True
+    """
     name = debug_name(debugContext, "weights")
     plan = sparse_plan(graph.target, params, inputType, options, name)
     return add_buckets(graph, plan, name)
@@ -113,7 +164,16 @@ def createFullyConnectedInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add activations [batch, inputs], laid out as the plan wants them."""
+    """Add activations [batch, inputs], laid out as the plan wants them.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> dynamic.createFullyConnectedInput(trial.graph, poplar.FLOAT, params).shape
+    (1, 2)
+    """
     name = debug_name(debugContext, "input")
     plan = sparse_plan(graph.target, params, inputType, options, name)
     dense = dense_operand(graph, plan, inputType, name, by="y", columns=plan.bounds("z"))
@@ -142,7 +202,23 @@ def fullyConnectedFwd(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply activations [batch, inputs] by sparse weights; gives [batch, outputs]."""
+    """Multiply activations [batch, inputs] by sparse weights; gives [batch, outputs].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(weights.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(weights.getNzValuesTensor(), data.nzValues)
+    >>> operands = weights, trial.tensor([[1.0, 10.0]]), params, trial.prog
+    >>> trial.values(dynamic.fullyConnectedFwd(trial.graph, *operands))
+    [[3.0, 40.0]]
+    """
     name = debug_name(debugContext, "fullyConnectedFwd")
     plan = _layer(weights, fcParams, options, name)
     dense = activations.transpose()
@@ -160,7 +236,23 @@ def fullyConnectedGradA(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Return the gradient of the activations [batch, inputs] out of [batch, outputs]."""
+    """Return the gradient of the activations [batch, inputs] out of [batch, outputs].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(weights.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(weights.getNzValuesTensor(), data.nzValues)
+    >>> operands = weights, trial.tensor([[1.0, 10.0]]), params, trial.prog
+    >>> trial.values(dynamic.fullyConnectedGradA(trial.graph, *operands))
+    [[3.0, 40.0]]
+    """
     name = debug_name(debugContext, "fullyConnectedGradA")
     plan = _layer(weights, fcParams, options, name)
     dense = gradients.transpose()
@@ -182,6 +274,24 @@ def fullyConnectedSparseGradW(
     """Return the gradients of the non-zeros, in the order of `getNzValuesTensor()`.
 
     `gradA` [batch, outputs] are gradients of the outputs, `activations` are [batch, inputs].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(weights.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(weights.getNzValuesTensor(), data.nzValues)
+    >>> gradient, x = trial.tensor([[1.0, 10.0]]), trial.tensor([[2.0, 5.0]])
+    >>> operands = weights.getMetaInfoTensor(), gradient, x, params, trial.prog
+    >>> values = trial.values(dynamic.fullyConnectedSparseGradW(trial.graph, *operands))
+    >>> of_weights = dynamic.SparsityDataImpl(data.metaInfo, values)
+    >>> partitioner.sparsityDataImplToCSRMatrix(of_weights).nzValues.tolist()  # 1 * 2, 10 * 5
+    [2.0, 50.0]
     """
     name = debug_name(debugContext, "fullyConnectedSparseGradW")
     plan = sparse_plan(graph.target, fcParams, activations.dtype, options, name)

@@ -31,7 +31,16 @@ def createIndicesTensor(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Add the numbers of rows that are to be sliced or updated."""
+    """Add the numbers of rows that are to be sliced or updated.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> dynamic.createIndicesTensor(trial.graph, params, 3).shape
+    (3,)
+    """
     name = debug_name(debugContext, "indices")
     indices = graph.addVariable(UNSIGNED_INT, [numIndices], name)
     mapTensorLinearly(graph, indices)
@@ -48,7 +57,16 @@ def createSliceTensor(
     options: Options = None,
     cache: object = None,
 ) -> Tensor:
-    """Add slices [indices, inputs], whose columns lie on the tiles of their part."""
+    """Add slices [indices, inputs], whose columns lie on the tiles of their part.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> dynamic.createSliceTensor(trial.graph, poplar.FLOAT, params, 3).shape
+    (3, 2)
+    """
     name = debug_name(debugContext, "slices")
     plan = sparse_plan(graph.target, params, dataType, options, name)
     return _slices(graph, plan, dataType, numIndices, name)
@@ -76,7 +94,23 @@ def embeddingSlice(
     options: Options = None,
     cache: object = None,
 ) -> Tensor:
-    """Return rows of a sparse [outputs, inputs] by their numbers, dense: [indices, inputs]."""
+    """Return rows of a sparse [outputs, inputs] by their numbers, dense: [indices, inputs].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(weights.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(weights.getNzValuesTensor(), data.nzValues)
+    >>> rows = trial.tensor([1, 0], poplar.UNSIGNED_INT)
+    >>> trial.values(dynamic.embeddingSlice(trial.graph, weights, rows, trial.prog, params))
+    [[0.0, 4.0], [3.0, 0.0]]
+    """
     name = debug_name(debugContext, "embeddingSlice")
     plan = _planned(t, params, indices, name)
     count = indices.numElements()
@@ -109,7 +143,26 @@ def embeddingUpdateAdd(
     options: Options = None,
     cache: object = None,
 ) -> None:
-    """Add `scale` times slices [indices, inputs] to the non-zeros of rows; zeros stay zero."""
+    """Add `scale` times slices [indices, inputs] to the non-zeros of rows; zeros stay zero.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, dynamic = Trial(), popsparse.dynamic
+    >>> sizes = dynamic.SparsityParams(), 1.0, 1, 1, 2, 2  # any, all, batch, groups, in, out
+    >>> params = dynamic.FullyConnectedParams.createWithNzRatio(*sizes)
+    >>> weights = dynamic.createFullyConnectedWeights(trial.graph, poplar.FLOAT, params)
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> partitioner = dynamic.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(weights.getMetaInfoTensor(), data.metaInfo)
+    >>> _ = trial.write(weights.getNzValuesTensor(), data.nzValues)
+    >>> rows, scale = trial.tensor([1], poplar.UNSIGNED_INT), trial.tensor([2.0])
+    >>> operands = weights, trial.tensor([[5.0, 5.0]]), rows, scale, trial.prog, params
+    >>> dynamic.embeddingUpdateAdd(trial.graph, *operands)
+    >>> after = dynamic.SparsityDataImpl(data.metaInfo, trial.values(weights.getNzValuesTensor()))
+    >>> partitioner.sparsityDataImplToCSRMatrix(after).nzValues.tolist()  # 4 + 2 * 5
+    [3.0, 14.0]
+    """
     name = debug_name(debugContext, "embeddingUpdateAdd")
     plan = _planned(t, params, indices, name)
     count = indices.numElements()

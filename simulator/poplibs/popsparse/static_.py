@@ -178,7 +178,19 @@ def createSparseDenseMatMulLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> SparseTensor:
-    """Add the sparse operand [m, k], with the places of a matrix's non-zeros."""
+    """Add the sparse operand [m, k], with the places of a matrix's non-zeros.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForSparseDense(1, 2, 2, 1)
+    >>> lhs = static_.createSparseDenseMatMulLHS(trial.graph, poplar.FLOAT, params, matrix)
+    >>> partitioner = static_.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)  # what the host writes
+    >>> data.nzValues.shape == lhs.getNzValuesTensor().shape
+    True
+    """
     name = debug_name(debugContext, "sparseLHS")
     _side(params, transposed=False, name=name)
     return _add_sparse(graph, inputType, params, csrLHS, name, options)
@@ -194,7 +206,19 @@ def createDenseSparseMatMulRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> SparseTensor:
-    """Add the sparse operand [k, m], with the places of a matrix's non-zeros."""
+    """Add the sparse operand [k, m], with the places of a matrix's non-zeros.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForDenseSparse(1, 1, 2, 2)
+    >>> rhs = static_.createDenseSparseMatMulRHS(trial.graph, poplar.FLOAT, params, matrix)
+    >>> partitioner = static_.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)  # what the host writes
+    >>> data.nzValues.shape == rhs.getNzValuesTensor().shape
+    True
+    """
     name = debug_name(debugContext, "sparseRHS")
     _side(params, transposed=True, name=name)
     return _add_sparse(graph, inputType, params, csrRHS, name, options)
@@ -210,7 +234,16 @@ def createSparseDenseMatMulRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the dense operand [1, k, n], laid out as the plan wants it."""
+    """Add the dense operand [1, k, n], laid out as the plan wants it.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForSparseDense(1, 2, 2, 1)
+    >>> static_.createSparseDenseMatMulRHS(trial.graph, poplar.FLOAT, params, matrix).shape
+    (1, 2, 1)
+    """
     name = debug_name(debugContext, "denseRHS")
     _side(params, transposed=False, name=name)
     return _dense(graph, inputType, params, csrLHS, name, options).expand([0])
@@ -226,7 +259,16 @@ def createDenseSparseMatMulLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the dense operand [1, n, k], laid out as the plan wants it."""
+    """Add the dense operand [1, n, k], laid out as the plan wants it.
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForDenseSparse(1, 1, 2, 2)
+    >>> static_.createDenseSparseMatMulLHS(trial.graph, poplar.FLOAT, params, matrix).shape
+    (1, 1, 2)
+    """
     name = debug_name(debugContext, "denseLHS")
     _side(params, transposed=True, name=name)
     return _dense(graph, inputType, params, csrRHS, name, options).transpose().expand([0])
@@ -252,7 +294,21 @@ def sparseDenseMatMul(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply a sparse [m, k] by a dense [1, k, n], either of them transposed; gives [1, m, n]."""
+    """Multiply a sparse [m, k] by a dense [1, k, n], either of them transposed; gives [1, m, n].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForSparseDense(1, 2, 2, 1)
+    >>> lhs = static_.createSparseDenseMatMulLHS(trial.graph, poplar.FLOAT, params, matrix)
+    >>> partitioner = static_.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(lhs.getNzValuesTensor(), data.nzValues)
+    >>> x = trial.tensor([[[1.0], [10.0]]])
+    >>> trial.values(static_.sparseDenseMatMul(trial.graph, lhs, x, trial.prog))
+    [[[3.0], [40.0]]]
+    """
     name = debug_name(debugContext, "sparseDenseMatMul")
     checked(OPTIONS, options or {}, name)
     dense = dense_matrix(rhs, name)
@@ -274,7 +330,21 @@ def denseSparseMatMul(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply a dense [1, n, k] by a sparse [k, m], either of them transposed; gives [1, n, m]."""
+    """Multiply a dense [1, n, k] by a sparse [k, m], either of them transposed; gives [1, n, m].
+
+    >>> from simulator import poplar, popsparse
+    >>> from simulator.trial import Trial
+    >>> trial, static_ = Trial(), popsparse.static_
+    >>> matrix = popsparse.CSRMatrix([3.0, 4.0], [0, 1], [0, 1, 2])  # a diagonal
+    >>> params = static_.MatMulParams.createForDenseSparse(1, 1, 2, 2)
+    >>> rhs = static_.createDenseSparseMatMulRHS(trial.graph, poplar.FLOAT, params, matrix)
+    >>> partitioner = static_.Partitioner(params, poplar.FLOAT, trial.graph.target)
+    >>> data = partitioner.createSparsityDataImpl(matrix)
+    >>> _ = trial.write(rhs.getNzValuesTensor(), data.nzValues)
+    >>> x = trial.tensor([[[1.0, 10.0]]])
+    >>> trial.values(static_.denseSparseMatMul(trial.graph, x, rhs, trial.prog))
+    [[[3.0, 40.0]]]
+    """
     name = debug_name(debugContext, "denseSparseMatMul")
     checked(OPTIONS, options or {}, name)
     dense = dense_matrix(lhs, name)
