@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from simulator.graph.tensors.tensor import Tensor
 from simulator.popart import Builder, InferenceSession, TrainingSession
 from simulator.poplibs import popnn
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
@@ -53,10 +54,11 @@ IN_FULL = (
 # Of these classes every public method and property has one, those that they inherit, too.
 METHOD = types.FunctionType | classmethod | staticmethod | property
 CLASSES = (Builder, InferenceSession, TrainingSession)
+OWN = (Tensor,)  # of these those that they do not inherit
 METHODS = [
-    f"simulator.popart:{one.__name__}.{name}"
-    for one in CLASSES
-    for name in dir(one)
+    f"{one.__module__}:{one.__name__}.{name}"
+    for one in (*CLASSES, *OWN)
+    for name in (vars(one) if one in OWN else dir(one))
     if not name.startswith("_") and isinstance(inspect.getattr_static(one, name), METHOD)
 ]
 # The functions of recurrent layers: in PopLibs' spelling, some made of the layer's row.

@@ -45,6 +45,12 @@ class Tensor(ElementView):
         """Take [begin, end) of one dimension, or of every dimension when both are lists.
 
         A pair may stand for both numbers: slice((begin, end), dimension).
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.slice(1, 3, 1))
+        [[2.0, 3.0], [5.0, 6.0]]
         """
         if isinstance(begin, int) and isinstance(end, int):
             return self._slice_dimension(begin, end, self._checked_dimension(dimension))
@@ -82,7 +88,14 @@ class Tensor(ElementView):
     def slices(
         self, intervals: Sequence[int | Range | Sequence[Range]], dimension: int = 0
     ) -> list[Tensor]:
-        """Take several slices: of one index, of a pair, or of a list of pairs laid end to end."""
+        """Take several slices: of one index, of a pair, or of a list of pairs laid end to end.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(*x.slices([(0, 1), (1, 3)], 1))
+        [[[1.0], [4.0]], [[2.0, 3.0], [5.0, 6.0]]]
+        """
         return [self._several(item, dimension) for item in intervals]
 
     def _several(self, item: Any, dimension: int) -> Tensor:
@@ -148,7 +161,14 @@ class Tensor(ElementView):
         return (self[number] for number in range(self.dim(0)))
 
     def index(self, indices: Sequence[int]) -> Tensor:
-        """Take one index of each of the first dimensions."""
+        """Take one index of each of the first dimensions.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.index([1, 2]))
+        6.0
+        """
         return self[tuple(indices)]
 
     def _python_slice(self, part: PythonSlice, axis: int) -> Tensor:
@@ -166,7 +186,15 @@ class Tensor(ElementView):
         return self.at(shape, self._cut_dimension(first, first + 1, axis))
 
     def taken(self, numbers: IntArray, axis: int) -> Tensor:
-        """Take these indexes of a dimension, in their order."""
+        """Take these indexes of a dimension, in their order.
+
+        >>> import numpy as np
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.taken(np.array([2, 0]), 1))
+        [[3.0, 1.0], [6.0, 4.0]]
+        """
         size, inner = self.shape[axis], element_count(self.shape[axis + 1 :])
         outer = np.arange(element_count(self.shape[:axis]), dtype=np.int64)[:, None]
         order = (outer * size + numbers).reshape(-1)
@@ -174,12 +202,26 @@ class Tensor(ElementView):
         return self._of(shape, *blocks(*self.intervals(), order, inner))
 
     def reverse(self, dimension: int) -> Tensor:
-        """Turn the order of a dimension round."""
+        """Turn the order of a dimension round.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.reverse(1))
+        [[3.0, 2.0, 1.0], [6.0, 5.0, 4.0]]
+        """
         axis = self._checked_dimension(dimension)
         return self.taken(np.arange(self.shape[axis] - 1, -1, -1, dtype=np.int64), axis)
 
     def subSample(self, stride: int, dimension: int) -> Tensor:
-        """Take every `stride`-th index of a dimension, from the first."""
+        """Take every `stride`-th index of a dimension, from the first.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.subSample(2, 1))
+        [[1.0, 3.0], [4.0, 6.0]]
+        """
         axis = self._checked_dimension(dimension)
         step = self._at_least(stride, 1, "subSample: stride")
         return self.taken(np.arange(0, self.shape[axis], step, dtype=np.int64), axis)
@@ -188,7 +230,14 @@ class Tensor(ElementView):
     def upsample(
         self, scale: int, dimension: int, method: UpsampleMethod = UpsampleMethod.REPEAT
     ) -> Tensor:
-        """Repeat every index of a dimension `scale` times."""
+        """Repeat every index of a dimension `scale` times.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.upsample(2, 0))
+        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [4.0, 5.0, 6.0]]
+        """
         if method is not UpsampleMethod.REPEAT:
             raise PoplarError(f"{self!r}: upsample: method {method!r}; REPEAT is the one there is")
         axis = self._checked_dimension(dimension)
@@ -196,7 +245,13 @@ class Tensor(ElementView):
         return self.taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
 
     def broadcast(self, N: int, dimension: int) -> Tensor:
-        """Repeat the tensor N times along a dimension."""
+        """Repeat the tensor N times along a dimension.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> trial.values(trial.tensor([1.0, 2.0]).broadcast(2, 0))
+        [1.0, 2.0, 1.0, 2.0]
+        """
         axis = self._checked_dimension(dimension)
         times = self._times(N, "broadcast: count")
         shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
@@ -224,6 +279,14 @@ class Tensor(ElementView):
 
     # Shapes
     def reshape(self, shape: Sequence[int]) -> Tensor:
+        """View the elements, in their order, in another shape of as many.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.reshape([3, 2]))
+        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+        """
         sizes = checked_shape(shape, "reshape")
         if element_count(sizes) != self.numElements():
             raise PoplarError(
@@ -233,7 +296,14 @@ class Tensor(ElementView):
         return self.at(sizes, self.places)
 
     def reshapePartial(self, beginIndex: int, endIndex: int, newDims: Sequence[int]) -> Tensor:
-        """Replace the dimensions [beginIndex, endIndex) by others."""
+        """Replace the dimensions [beginIndex, endIndex) by others.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.reshapePartial(0, 2, [6]).shape
+        (6, 4)
+        """
         if not 0 <= beginIndex <= endIndex <= self.rank():
             raise PoplarError(
                 f"{self!r}: dimensions [{beginIndex}, {endIndex}) of {self.rank()} dimensions"
@@ -241,14 +311,28 @@ class Tensor(ElementView):
         return self.reshape((*self.shape[:beginIndex], *newDims, *self.shape[endIndex:]))
 
     def flatten(self, dimBegin: int = 0, dimEnd: int | None = None) -> Tensor:
-        """Make one dimension of all, or of [dimBegin, dimEnd)."""
+        """Make one dimension of all, or of [dimBegin, dimEnd).
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.flatten(0, 2).shape
+        (6, 4)
+        """
         if dimEnd is None and dimBegin == 0:
             return self.at((self.numElements(),), self.places)
         end = self.rank() if dimEnd is None else dimEnd
         return self.reshapePartial(dimBegin, end, [element_count(self.shape[dimBegin:end])])
 
     def expand(self, indices: Sequence[int]) -> Tensor:
-        """Insert dimensions of size 1 before the given ones."""
+        """Insert dimensions of size 1 before the given ones.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.expand([1]).shape
+        (2, 1, 3, 4)
+        """
         shape = list(self.shape)
         for dimension in sorted(indices, reverse=True):
             if not 0 <= dimension <= self.rank():
@@ -259,7 +343,14 @@ class Tensor(ElementView):
         return self.reshape(shape)
 
     def squeeze(self, indices: Sequence[int]) -> Tensor:
-        """Remove dimensions of size 1."""
+        """Remove dimensions of size 1.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x[:1].squeeze([0]).shape
+        (3, 4)
+        """
         removed = {self._checked_dimension(dimension) for dimension in indices}
         for axis in sorted(removed):
             if self.shape[axis] != 1:
@@ -269,7 +360,14 @@ class Tensor(ElementView):
         return self.reshape([size for axis, size in enumerate(self.shape) if axis not in removed])
 
     def reinterpret(self, type: Type) -> Tensor:
-        """View the same bytes as elements of another type of the same size."""
+        """View the same bytes as elements of another type of the same size.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> trial.values(trial.tensor([1.0]).reinterpret(poplar.INT))  # an exponent of 127
+        [1065353216]
+        """
         if checked_type(type, f"{self!r}: reinterpret").size != self.dtype.size:
             raise PoplarError(
                 f"{self!r}: reinterpret as {type} of {type.size} bytes; "
@@ -279,11 +377,25 @@ class Tensor(ElementView):
 
     # Order of dimensions
     def transpose(self) -> Tensor:
-        """Reverse the order of all dimensions."""
+        """Reverse the order of all dimensions.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x = trial.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> trial.values(x.transpose())
+        [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+        """
         return self.dimShuffle(range(self.rank())[::-1])
 
     def dimShuffle(self, permutation: Sequence[int]) -> Tensor:
-        """Put dimension permutation[i] in place i."""
+        """Put dimension permutation[i] in place i.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.dimShuffle([2, 0, 1]).shape
+        (4, 2, 3)
+        """
         order = tuple(permutation)
         if sorted(order) != list(range(self.rank())):
             raise PoplarError(f"{self!r}: dimShuffle({list(order)}) is no order of its dimensions")
@@ -301,7 +413,14 @@ class Tensor(ElementView):
         return self._of(shape, *rearranged(*self.intervals(), outer, order[:moved], inner))
 
     def dimShufflePartial(self, source: Sequence[int], destination: Sequence[int]) -> Tensor:
-        """Move the dimensions `source` to the places `destination`; the rest keep their order."""
+        """Move the dimensions `source` to the places `destination`; the rest keep their order.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.dimShufflePartial([2], [0]).shape
+        (4, 2, 3)
+        """
         for axis in (*source, *destination):
             self._checked_dimension(axis)
         if not len(set(source)) == len(source) == len(destination) == len(set(destination)):
@@ -316,7 +435,14 @@ class Tensor(ElementView):
         )
 
     def dimRoll(self, dimIdx: int, newIdx: int = 0) -> Tensor:
-        """Move one dimension to another place."""
+        """Move one dimension to another place.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2, 3, 4], "x")
+        >>> x.dimRoll(2).shape
+        (4, 2, 3)
+        """
         return self.dimShufflePartial([dimIdx], [newIdx])
 
 
