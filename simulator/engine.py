@@ -165,11 +165,34 @@ class Engine:
 
     @property
     def reportDirectory(self) -> Path:
-        """Return the folder of the report."""
+        """Return the folder of the report.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> str(engine.reportDirectory)  # as `autoReport.directory` says
+        '.'
+        """
         return self._directory
 
     def load(self, device: Device) -> None:
-        """Load the program onto a device of the graph's target; all variables start at zero."""
+        """Load the program onto a device of the graph's target; all variables start at zero.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         with _attempted("Engine::load"):
             self._check_target(device.getTarget())
             device.take("Engine")
@@ -187,17 +210,58 @@ class Engine:
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
 
     def loadAndRun(self, device: Device, prog: int = 0) -> None:
-        """Load the program onto a device and run one of its programs."""
+        """Load the program onto a device and run one of its programs.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> engine.loadAndRun(device)
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         self.load(device)
         self.run(prog)
 
     def serializeExecutable(self, stream: BinaryIO) -> None:
-        """Write the executable to a binary file, as `Executable.serialize` does."""
+        """Write the executable to a binary file, as `Executable.serialize` does.
+
+        >>> import io
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> stream = io.BytesIO()
+        >>> engine.serializeExecutable(stream)
+        >>> _ = stream.seek(0)
+        >>> again = poplar.Engine(poplar.Executable.deserialize(stream))
+        >>> again.loadAndRun(device)
+        >>> again.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         self._made.serialize(stream)
 
     @property
     def executable(self) -> Executable:
-        """Return what the engine runs."""
+        """Return what the engine runs.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> type(engine.executable).__name__
+        'Executable'
+        """
         return self._made
 
     def saveExecutable(
@@ -206,6 +270,22 @@ class Engine:
         """Write the executable to a PopEF file; `flow` says which programs load, run and save.
 
         `{"load": [], "main": [0], "save": []}` if it is not given. Raises PoplarError and PvaError.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> with TemporaryDirectory() as folder:
+        ...     engine.saveExecutable(Path(folder, "copy.popef"))
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['copy.popef']
         """
         from simulator.popef.engine_model import save_executable
 
@@ -213,13 +293,52 @@ class Engine:
 
     @staticmethod
     def loadExecutable(path: str | PathLike[str]) -> Executable:
-        """Read the executable of a PopEF file; raises PoplarError and PvaError."""
+        """Read the executable of a PopEF file; raises PoplarError and PvaError.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "copy.popef")
+        ...     engine.saveExecutable(path)
+        ...     again = poplar.Engine(poplar.Engine.loadExecutable(path))
+        >>> again.loadAndRun(device)
+        >>> again.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         from simulator.popef.model import load_model
 
         return load_model(fspath(path)).executable.load()
 
     def saveVariables(self, path: str | PathLike[str]) -> None:
-        """Write to a PopEF file the values of the tensors that the host may read, by handle."""
+        """Write to a PopEF file the values of the tensors that the host may read, by handle.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> with TemporaryDirectory() as folder:
+        ...     engine.saveVariables(Path(folder, "x.popef"))
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['x.popef']
+        """
         from simulator.popef.engine_model import save_tensors
 
         save_tensors({handle: self.readTensor(handle) for handle in self._graph.host_reads}, path)
@@ -252,6 +371,20 @@ class Engine:
         """Run a program by its number; the first runs are recorded step by step.
 
         `work` tells how many items it takes in, for the report.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
         """
         if self._runner is None or self._device is None:
             raise PoplarError("Engine: load a device before running")
@@ -297,31 +430,127 @@ class Engine:
         """Connect a stream to the host's memory, a ring: `[replica,] memory [, end]`.
 
         A handle that a stream to the device and one to the host share connects both.
+
+        >>> import numpy as np
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> stream = graph.addHostToDeviceFIFO("in", poplar.FLOAT, 2)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(stream, x))
+        >>> engine.load(device)
+        >>> engine.connectStream("in", np.float32([1.0, 2.0]))
+        >>> engine.run()
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
         """
         self._streams.connect(handle, *arguments)
 
     def connectStreamToCallback(self, handle: str | Stream, *arguments: object) -> None:
-        """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`."""
+        """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> stream = graph.addHostToDeviceFIFO("in", poplar.FLOAT, 2)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(stream, x))
+        >>> engine.load(device)
+        >>> engine.connectStreamToCallback("in", lambda buffer: buffer.fill(3.0))
+        >>> engine.run()
+        >>> engine.readTensor("x").tolist()
+        [3.0, 3.0]
+        """
         self._streams.connect(handle, *arguments, callback=True)
 
     def connectHostFunction(self, handle: str, *arguments: object) -> None:
-        """Connect a function of the host: `[replica,] callback`; it takes and fills arrays."""
+        """Connect a function of the host: `[replica,] callback`; it takes and fills arrays.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> y = graph.addVariable(poplar.FLOAT, [2], "y")
+        >>> graph.setTileMapping(poplar.concat([x, y]), 0)
+        >>> graph.createHostRead("y", y)
+        >>> sizes = [(poplar.FLOAT, 2)]
+        >>> double = graph.addHostFunction("double", sizes, sizes)
+        >>> engine = poplar.Engine(graph, poplar.program.Call(double, [x], [y]))
+        >>> engine.load(device)
+        >>> def twice(inputs, outputs):
+        ...     outputs[0][:] = 2 * inputs[0]
+        >>> engine.connectHostFunction("double", twice)
+        >>> engine.run()
+        >>> engine.readTensor("y").tolist()
+        [2.0, 4.0]
+        """
         host_functions.connect(self._streams, self._graph.host_functions, handle, *arguments)
 
     def copyToRemoteBuffer(
         self, data: object, handle: str | RemoteBuffer, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
-        """Copy memory of the host into a row of a remote buffer."""
+        """Copy memory of the host into a row of a remote buffer.
+
+        >>> import numpy as np
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> rows = graph.addRemoteBuffer("rows", poplar.FLOAT, 2, 3)  # three rows of two
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(x, rows))
+        >>> engine.load(device)
+        >>> engine.copyToRemoteBuffer(np.float32([1.0, 2.0]), "rows", 1)
+        >>> row = np.zeros(2, np.float32)
+        >>> engine.copyFromRemoteBuffer("rows", row, 1)
+        >>> row.tolist()
+        [1.0, 2.0]
+        """
         self._remote.write(data, handle, repeatIndex, replicationIndex)
 
     def copyFromRemoteBuffer(
         self, handle: str | RemoteBuffer, data: object, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
-        """Copy a row of a remote buffer into memory of the host."""
+        """Copy a row of a remote buffer into memory of the host.
+
+        >>> import numpy as np
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> rows = graph.addRemoteBuffer("rows", poplar.FLOAT, 2, 3)  # three rows of two
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(x, rows))
+        >>> engine.load(device)
+        >>> engine.copyToRemoteBuffer(np.float32([1.0, 2.0]), "rows", 1)
+        >>> row = np.zeros(2, np.float32)
+        >>> engine.copyFromRemoteBuffer("rows", row, 1)
+        >>> row.tolist()
+        [1.0, 2.0]
+        """
         self._remote.read(handle, data, repeatIndex, replicationIndex)
 
     def writeTensor(self, handle: str, values: object) -> None:
-        """Write the tensor of a host write; of several replicas one after another."""
+        """Write the tensor of a host write; of several replicas one after another.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> graph.createHostWrite("x", x)
+        >>> graph.createHostRead("out", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.load(device)
+        >>> engine.writeTensor("x", [1.0, 2.0])
+        >>> engine.run()
+        >>> engine.readTensor("out").tolist()
+        [1.0, 2.0]
+        """
         tensor = self._accessed(handle, "write")
         values = host_values(values, tensor.dtype, f"host write {handle!r}")
         storages = self._loaded()
@@ -331,7 +560,22 @@ class Engine:
                 storage.write(tensor, part, f"host write {handle!r}")
 
     def readTensor(self, handle: str, out: object = None) -> Any:
-        """Read the tensor of a host read, into `out` when given; replicas are a first dimension."""
+        """Read the tensor of a host read, into `out` when given; replicas are a first dimension.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+        >>> graph.setTileMapping(y, 1)
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         tensor = self._accessed(handle, "read")
         with _attempted("Engine::readTensor"):
             parts = [storage.read(tensor) for storage in self._loaded()]
@@ -357,41 +601,117 @@ class Engine:
         return self._storages
 
     def setPrintStream(self, text: TextIO) -> None:
-        """Send what PrintTensor prints to this stream instead of stderr."""
+        """Send what PrintTensor prints to this stream instead of stderr.
+
+        >>> import sys
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> engine = poplar.Engine(graph, poplar.program.PrintTensor("x", x))
+        >>> engine.setPrintStream(sys.stdout)
+        >>> engine.loadAndRun(device)
+        x: {0,0}
+        """
         self._text = text
         for values in self._values:
             values.print_to(text)
 
     # Profiles
     def getGraphProfile(self) -> dict[str, object]:
-        """Return what the compiler knows, as the document `graph.json` has it."""
+        """Return what the compiler knows, as the document `graph.json` has it.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.getGraphProfile()["target"]["numTiles"]
+        4
+        """
         from simulator.profile.values import graph_profile_value
 
         return graph_profile_value(self._executable, self._options)
 
     def getExecutionProfile(self) -> dict[str, object]:
-        """Return what ran since the last reset, as the document `execution.json` has it."""
+        """Return what ran since the last reset, as the document `execution.json` has it.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> options = {"debug.instrumentCompute": "true"}
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> len(engine.getExecutionProfile()["runs"])
+        1
+        """
         from simulator.profile.values import execution_profile_value
 
         return execution_profile_value(self._executable, self._records, profiled=self._most > 0)
 
     def resetExecutionProfile(self) -> None:
-        """Begin the execution profile anew; what was written of earlier runs stays."""
+        """Begin the execution profile anew; what was written of earlier runs stays.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> options = {"debug.instrumentCompute": "true"}
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> engine.resetExecutionProfile()
+        >>> len(engine.getExecutionProfile()["runs"])
+        0
+        """
         self._records.clear()
         self._recorded = 0
 
     def enableExecutionProfiling(self) -> None:
-        """Count the next runs among those of the model again, and record their steps."""
+        """Count the next runs among those of the model again, and record their steps.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> options = {"debug.instrumentCompute": "true"}
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+        >>> engine.load(device)
+        >>> engine.disableExecutionProfiling()
+        >>> engine.run()
+        >>> engine.enableExecutionProfiling()
+        >>> engine.run()
+        >>> len(engine.getExecutionProfile()["runs"])
+        1
+        """
         self._profiling = True
 
     def disableExecutionProfiling(self) -> None:
-        """Keep the next runs out of the profile: `other_runs` has their names and cycles alone."""
+        """Keep the next runs out of the profile: `other_runs` has their names and cycles alone.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> options = {"debug.instrumentCompute": "true"}
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence(), options)
+        >>> engine.load(device)
+        >>> engine.disableExecutionProfiling()
+        >>> engine.run()
+        >>> len(engine.getExecutionProfile()["runs"])
+        0
+        """
         self._profiling = False
 
     def getReport(self, reportExecution: bool = True) -> Report:
         """Return the report so far: the written one if it has both profiles, else one in memory.
 
         One in memory has the runs since the last reset; without `reportExecution` it has none.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.getReport().compilation.target.numTiles
+        4
         """
         from simulator.engine_report import open_report, report_of
 
@@ -405,17 +725,53 @@ class Engine:
     def printProfileSummary(
         self, text: TextIO | None = None, options: Mapping[str, object] | None = None
     ) -> None:
-        """Print the profile summary; options such as `showVarStorage` add to it."""
+        """Print the profile summary; options such as `showVarStorage` add to it.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.load(device)
+        >>> engine.run()
+        >>> engine.printProfileSummary()
+        Target:
+        ...
+        Graph:
+          Number of vertices:                0
+        ...
+        """
         from simulator.engine_report import printProfileSummary
 
         printProfileSummary(text, self.getGraphProfile(), self.getExecutionProfile(), options)
 
     def getTimeStamp(self) -> TimerTimePoint:
-        """Return nanoseconds on the clock of the host trace, and the device's cycles."""
+        """Return nanoseconds on the clock of the host trace, and the device's cycles.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.load(device)
+        >>> before = engine.getTimeStamp()
+        >>> engine.run()
+        >>> before < engine.getTimeStamp()
+        True
+        """
         return TimerTimePoint.now(0 if self._runner is None else self._runner.cycles)
 
     def reportTiming(self, start: TimerTimePoint, end: TimerTimePoint) -> str:
-        """Return in words how much time passed from one stamp to another, on host and device."""
+        """Return in words how much time passed from one stamp to another, on host and device.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel("tiny").createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.load(device)
+        >>> start = engine.getTimeStamp()
+        >>> engine.run()
+        >>> engine.reportTiming(start, engine.getTimeStamp())
+        '... on the host; ... cycles (...) on the device'
+        """
         return end.since(start, self._graph.target.clock_frequency)
 
 

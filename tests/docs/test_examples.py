@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from simulator.engine import Engine
 from simulator.graph.tensors.tensor import Tensor
 from simulator.popart import Builder, InferenceSession, TrainingSession
 from simulator.poplibs import popnn
@@ -53,7 +54,7 @@ IN_FULL = (
 )
 # Of these classes every public method and property has one, those that they inherit, too.
 METHOD = types.FunctionType | classmethod | staticmethod | property
-CLASSES = (Builder, InferenceSession, TrainingSession)
+CLASSES = (Engine, Builder, InferenceSession, TrainingSession)
 OWN = (Tensor,)  # of these those that they do not inherit
 METHODS = [
     f"{one.__module__}:{one.__name__}.{name}"
