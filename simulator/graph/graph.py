@@ -78,18 +78,41 @@ class Graph(VariableGraph):
         self._codelets: dict[str, type[Vertex]] = {}
 
     def getTarget(self) -> Target:
+        """Return the target of the graph.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> graph.getTarget().getNumTiles()
+        4
+        """
         return self.target
 
     # Views
     def createVirtualGraph(self, tiles: int | Sequence[int], upperTile: int | None = None) -> Graph:
-        """View some tiles: a number of each IPU, those of a list of each IPU, or [tiles, upper)."""
+        """View some tiles: a number of each IPU, those of a list of each IPU, or [tiles, upper).
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> half = graph.createVirtualGraph([2, 3])
+        >>> x = half.addVariable(poplar.FLOAT, [2], "x")
+        >>> half.setTileMapping(x, 0)
+        >>> graph.getTileMapping(x)
+        [[], [], [(0, 2)], []]
+        """
         selection = views.virtual_tiles(self.target, tiles, upperTile)
         window = Window(self.window.tiles[:, selection])
         self.virtual_tiles.append(window.tiles)
         return self._view(views.virtual_target(self.target, selection), window)
 
     def createReplicatedGraph(self, replicationFactor: int) -> Graph:
-        """View the first of so many equal parts; what is added to it is added to them all."""
+        """View the first of so many equal parts; what is added to it is added to them all.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> graph.createReplicatedGraph(2).getTarget().getNumTiles()
+        4
+        """
         window = views.replicated_window(self.target, self.window, replicationFactor)
         ipus = self.target.num_ipus // window.replicas
         return self._view(replace(self.target, num_ipus=ipus), window)
@@ -100,18 +123,43 @@ class Graph(VariableGraph):
         return view
 
     def getTopLevelGraph(self) -> Graph:
-        """Return the graph that this one is a view of; a replicated one has none."""
+        """Return the graph that this one is a view of; a replicated one has none.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> graph.createVirtualGraph([2, 3]).getTopLevelGraph() is graph
+        True
+        """
         if self.replication > 1:
             raise PoplarError("getTopLevelGraph: a graph replicated from its start has no parent")
         return self.top
 
     def getNonReplicatedTensor(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of a replicated graph with its replicas as the first dimension."""
+        """Return a tensor of a replicated graph with its replicas as the first dimension.
+
+        >>> from simulator import poplar
+        >>> device = poplar.IPUModel(numIPUs=2, tilesPerIPU=4).createDevice()
+        >>> graph = poplar.Graph(device.getTarget())
+        >>> x = graph.createReplicatedGraph(2).addVariable(poplar.FLOAT, [3], "x")
+        >>> graph.getNonReplicatedTensor(x).shape
+        (2, 3)
+        """
         return replicas.non_replicated(self.replication, tensor)
 
     # Functions
     def addFunction(self, program: Program, name: str = "") -> Function:
-        """Add a program that `Call` can run from several places."""
+        """Add a program that `Call` can run from several places.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> y = trial.tensor([3.0, 4.0])
+        >>> copy = graph.addFunction(poplar.program.Copy(x, y))
+        >>> trial.prog.add(poplar.program.Call(copy))
+        >>> trial.values(y)
+        [1.0, 2.0]
+        """
         function = Function(len(self.functions), checked_name(name, "function"))
         self.functions.append((function, program))
         return function
@@ -119,7 +167,14 @@ class Graph(VariableGraph):
     def addHostFunction(
         self, handle: str, inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> HostFunction:
-        """Add a function of the host; an argument is its type and number of values."""
+        """Add a function of the host; an argument is its type and number of values.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> sizes = [(poplar.FLOAT, 2)]
+        >>> graph.addHostFunction("double", sizes, sizes).handle
+        'double'
+        """
         checked_function(handle, self.host_functions, inputs, outputs)
         function = HostFunction(
             handle,
@@ -137,7 +192,15 @@ class Graph(VariableGraph):
 
     # Tile mapping
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:
-        """Put a tensor or vertex on a tile, or parts [begin, end) of a tensor on each tile."""
+        """Put a tensor or vertex on a tile, or parts [begin, end) of a tensor on each tile.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 1)
+        >>> graph.getTileMapping(x)
+        [[], [(0, 2)], [], []]
+        """
         if isinstance(what, VertexRef):
             user_vertices.place_vertex(self, what, tile)
             self._grouped.groups = None
@@ -153,19 +216,59 @@ class Graph(VariableGraph):
         """List parts [begin, end) of a flattened tensor by where they lie in memory.
 
         Parts that follow one another there are one list; only `regions` of the tensor count.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.getSortedContiguousRegions(x.reverse(0))
+        [[(1, 2), (0, 1)]]
         """
         within = None if regions is None else [(pair[0], pair[1]) for pair in regions]
         return sorted_regions(t, within, without_aliases=removeAliasedIntervals)
 
     # Vertices
     def addComputeSet(self, name: str = "") -> ComputeSet:
+        """Add a set of vertices, which `Execute` runs at the same time.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> vertex = graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         context = self.debug_context(name or "<anon>")
         compute_set = ComputeSet(len(self.compute_sets), name or "<anon>", context)
         self.compute_sets.append(compute_set)
         return compute_set
 
     def addCodelets(self, *codelets: type[Vertex]) -> None:
-        """Let `addVertex` find these classes by their names."""
+        """Let `addVertex` find these classes by their names.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> graph.addCodelets(Double)
+        >>> vertex = graph.addVertex(compute_set, "Double", {"x": x}, tile=0)
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         self._codelets |= {user_vertices.checked_codelet(c).__name__: c for c in codelets}
 
     def addVertex(
@@ -176,6 +279,23 @@ class Graph(VariableGraph):
         *,
         tile: int | None = None,
     ) -> VertexRef:
+        """Add a vertex to a compute set, with its fields connected and on a tile, or not yet.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> vertex = graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         codelet = user_vertices.codelet_class(self._codelets, vertexType)
         # Vertices that are added through different replicated views are multiplied apart.
         key = (cs, codelet, id(self.window) if self.window.replicas > 1 else 0)
@@ -190,16 +310,65 @@ class Graph(VariableGraph):
         return vertex
 
     def connect(self, field: FieldRef, what: Connectable) -> None:
+        """Connect a field of a vertex to a tensor, or what else it takes.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> vertex = graph.addVertex(compute_set, Double, tile=0)
+        >>> graph.connect(vertex["x"], x)
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         user_vertices.connect(self, field, what)
         self._grouped.groups = None
 
     def setFieldSize(self, field: FieldRef, size: int) -> None:
-        """Set the elements of a vector (rows of a VectorList) that are joined one by one."""
+        """Set the elements of a vector (rows of a VectorList) that are joined one by one.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> vertex = graph.addVertex(compute_set, Double, tile=0)
+        >>> graph.setFieldSize(vertex["x"], 2)
+        >>> for place in range(2):
+        ...     graph.connect(vertex["x"][place], x[place])
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         user_vertices.set_size(field, size)
         self._grouped.groups = None
 
     def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
-        """Set an initial-value field of a vertex, or what a tensor holds when it is loaded."""
+        """Set an initial-value field of a vertex, or what a tensor holds when it is loaded.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> graph.setInitialValue(x, [1.0, 2.0])
+        >>> graph.createHostRead("x", x)
+        >>> engine = poplar.Engine(graph, poplar.program.Sequence())
+        >>> engine.load(poplar.IPUModel("tiny").createDevice())
+        >>> engine.readTensor("x").tolist()
+        [1.0, 2.0]
+        """
         if isinstance(what, Tensor):
             self._set_initial_value(what, value)
         else:
@@ -207,6 +376,23 @@ class Graph(VariableGraph):
             self._grouped.groups = None
 
     def setPerfEstimate(self, vertex: VertexRef, cycles: int, flops: int = 0) -> None:
+        """Set the cycles that a vertex takes, and its floating-point operations.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x[:] = 2 * self.x
+        >>> compute_set = graph.addComputeSet("double")
+        >>> vertex = graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+        >>> graph.setPerfEstimate(vertex, 10)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         user_vertices.set_estimate(vertex, cycles, flops)
         self._grouped.groups = None
 
@@ -261,6 +447,16 @@ class Graph(VariableGraph):
         replicatedMode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
         options: OptionMapping[str, object] | None = None,
     ) -> Stream:
+        """Add a stream to the device, which `Copy` takes values from.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> stream = graph.addHostToDeviceFIFO("in", poplar.FLOAT, 2)
+        >>> copy = poplar.program.Copy(stream, x)
+        >>> stream.handle
+        'in'
+        """
         kind = (elementType, numElements, replicatedMode)
         return streams.new_stream(self, self.streams, "in", handle, *kind, options)
 
@@ -271,6 +467,16 @@ class Graph(VariableGraph):
         numElements: int,
         options: OptionMapping[str, object] | None = None,
     ) -> Stream:
+        """Add a stream to the host, which `Copy` gives values to.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> stream = graph.addDeviceToHostFIFO("out", poplar.FLOAT, 2)
+        >>> copy = poplar.program.Copy(x, stream)
+        >>> stream.handle
+        'out'
+        """
         kind = (elementType, numElements, ReplicatedStreamMode.REPLICATE)
         return streams.new_stream(self, self.streams, "out", handle, *kind, options)
 
@@ -283,6 +489,16 @@ class Graph(VariableGraph):
         rearrangeOnHost: bool = False,
         optimiseMemory: bool = False,
     ) -> RemoteBuffer:
+        """Add rows of values in the host's memory, which `Copy` reads and writes.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> rows = graph.addRemoteBuffer("rows", poplar.FLOAT, 2, 3)  # three rows of two
+        >>> copy = poplar.program.Copy(x, rows)
+        >>> rows.handle
+        'rows'
+        """
         return streams.new_remote_buffer(
             self,
             self.remote_buffers,
@@ -295,12 +511,29 @@ class Graph(VariableGraph):
         )
 
     def createHostRead(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let the host read a tensor, rearranged or not; a handle may be that of a host write."""
+        """Let the host read a tensor, rearranged or not; a handle may be that of a host write.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> graph, x = trial.graph, trial.tensor([1.0, 2.0])
+        >>> graph.createHostRead("x", x)
+        >>> sorted(graph.host_reads)
+        ['x']
+        """
         streams.checked_handle("host read", handle, self.host_reads)
         self.host_reads[handle] = replicas.everywhere(t, self)
 
     def createHostWrite(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let the host write a tensor; as for `createHostRead`."""
+        """Let the host write a tensor; as for `createHostRead`.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.createHostWrite("x", x)
+        >>> sorted(graph.host_writes)
+        ['x']
+        """
         tensor = replicas.everywhere(t, self)
         checks.check_writable(tensor, f"host write {handle!r}")
         streams.checked_handle("host write", handle, self.host_writes)

@@ -59,7 +59,15 @@ class VariableGraph(Arena):
         self._settled = Settled()
 
     def holds(self, tensor: object) -> bool:
-        """Return whether a tensor is of this graph or of a view of it."""
+        """Return whether a tensor is of this graph or of a view of it.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> other = poplar.Graph(graph.getTarget())
+        >>> graph.holds(x), other.holds(x)
+        (True, False)
+        """
         return isinstance(tensor, Tensor) and tensor.graph.variables is self.variables
 
     # Debug contexts
@@ -96,7 +104,13 @@ class VariableGraph(Arena):
         mappingMethod: VariableMappingMethod | str = VariableMappingMethod.NONE,
         name: str = "",
     ) -> Tensor:
-        """Add a variable; its name may stand in the place of the mapping method."""
+        """Add a variable; its name may stand in the place of the mapping method.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> graph.addVariable(poplar.FLOAT, [2, 3], "x").shape
+        (2, 3)
+        """
         method, name = method_and_name(mappingMethod, name)
         subject = f"variable {name!r}"
         added = self._add(checked_type(type, subject), checked_shape(shape, subject), None, name)
@@ -107,13 +121,29 @@ class VariableGraph(Arena):
     def addConstant(
         self, type: Type, shape: Iterable[int], values: object, name: str = "<const>"
     ) -> Tensor:
+        """Add a constant: one value for all elements, or a value for each.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> ones = trial.graph.addConstant(poplar.FLOAT, [2], 1.0)
+        >>> trial.graph.setTileMapping(ones, 0)
+        >>> trial.values(ones)
+        [1.0, 1.0]
+        """
         subject = f"constant {name!r}"
         sizes = checked_shape(shape, subject)
         data = filled(values, checked_type(type, subject), sizes, subject)
         return self._add(type, sizes, data, name)
 
     def addReplicationIndexConstant(self, name: str = "replicationIndex") -> Tensor:
-        """Add a constant that holds the number of its replica: 0, 1, ..."""
+        """Add a constant that holds the number of its replica: 0, 1, ...
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> graph.addReplicationIndexConstant().elementType() == poplar.UNSIGNED_INT
+        True
+        """
         number = self.addConstant(UNSIGNED_INT, [], 0, name)
         self.replication_indexes.append(everywhere(number))
         return number
@@ -128,6 +158,13 @@ class VariableGraph(Arena):
         """Add a variable of the same shape, order and mapping; `clone(type, t, name)` of a type.
 
         A method may stand behind the name, as in C++.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 1)
+        >>> graph.getTileMapping(graph.clone(x))
+        [[], [(0, 2)], [], []]
         """
         if isinstance(dtype, TensorCloneMethod):
             method, dtype = dtype, None
@@ -137,7 +174,14 @@ class VariableGraph(Arena):
         return _clone_by(self, tensor, name, kind, method)
 
     def cloneN(self, tensor: Tensor, N: int, name: str = "", dtype: Type | None = None) -> Tensor:
-        """Add N variables as `clone` does, `cloneN(type, t, N, name)` too; stack them."""
+        """Add N variables as `clone` does, `cloneN(type, t, N, name)` too; stack them.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.cloneN(x, 3).shape
+        (3, 2)
+        """
         return _clone_n(self, *type_last(tensor, N, name, dtype))
 
     def _add(self, dtype: Type, shape: tuple[int, ...], values: Array | None, name: str) -> Tensor:
@@ -179,6 +223,13 @@ class VariableGraph(Arena):
 
         Raises TileMappingError if it is not mapped whole, unless that is not required; a view of a
         graph gives what lies on its tiles.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 1)
+        >>> graph.getTileMapping(x)
+        [[], [(0, 2)], [], []]
         """
         listed = placement.listed_by_tile(self, self._mapping, tensor)
         mapped, elements = sum(p.size() for parts in listed for p in parts), tensor.numElements()

@@ -7,12 +7,14 @@ import doctest
 import importlib
 import inspect
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
 from simulator.engine import Engine
+from simulator.graph.graph import Graph
 from simulator.graph.tensors.tensor import Tensor
 from simulator.popart import Builder, InferenceSession, TrainingSession
 from simulator.poplibs import popnn
@@ -52,14 +54,18 @@ IN_FULL = (
     "simulator.poplibs.popsparse.static_",
     "simulator.poplibs.poputil",
 )
-# Of these classes every public method and property has one, those that they inherit, too.
-METHOD = types.FunctionType | classmethod | staticmethod | property
-CLASSES = (Engine, Builder, InferenceSession, TrainingSession)
-OWN = (Tensor,)  # of these those that they do not inherit
+# Of these classes every public method and property has one, those that they inherit, too. Of a
+# graph these are the ones in Poplar's spelling, of a tensor those of the class itself.
+CLASSES: dict[type, Iterable[str]] = {
+    **{one: dir(one) for one in (Builder, Engine, InferenceSession, TrainingSession)},
+    Graph: [name for name in dir(Graph) if "_" not in name],
+    Tensor: vars(Tensor),
+}
+METHOD = (types.FunctionType, classmethod, staticmethod, property)
 METHODS = [
     f"{one.__module__}:{one.__name__}.{name}"
-    for one in (*CLASSES, *OWN)
-    for name in (vars(one) if one in OWN else dir(one))
+    for one, names in CLASSES.items()
+    for name in names
     if not name.startswith("_") and isinstance(inspect.getattr_static(one, name), METHOD)
 ]
 # The functions of recurrent layers: in PopLibs' spelling, some made of the layer's row.

@@ -29,6 +29,13 @@ class Arena:
         self._bounds = Bounds()
 
     def getReplicationFactor(self) -> int:
+        """Count the replicas of the graph.
+
+        >>> from simulator import poplar
+        >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())  # 4 tiles
+        >>> graph.getReplicationFactor()
+        1
+        """
         return self.replication * self.window.replicas
 
     @property
