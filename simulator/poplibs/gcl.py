@@ -18,7 +18,14 @@ PAIRS_A_BLOCK = 1
 
 
 def getMinIoTiles(graph: Graph) -> int:
-    """Return the fewest tiles of an IPU that reach each of its exchange blocks: a pair in each."""
+    """Return the fewest tiles of an IPU that reach each of its exchange blocks: a pair in each.
+
+    >>> from simulator import gcl, poplar
+    >>> device = poplar.IPUModel(numIPUs=1).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> gcl.getMinIoTiles(graph)  # 23 blocks of 64 tiles
+    46
+    """
     target = graph.getTarget()
     block = target.tiles_per_exchange_context * target.contexts_per_exchange_block
     return min(PAIRS_A_BLOCK * PAIR * -(-target.tiles_per_ipu // block), target.tiles_per_ipu)
@@ -31,6 +38,12 @@ def perIPUTiles(
 
     Of all tiles in that order, `count` from `offset` on: different offsets give different tiles.
     Raises poplibs_error for more than there are, or parts of pairs.
+
+    >>> from simulator import gcl, poplar
+    >>> device = poplar.IPUModel(numIPUs=1).createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> gcl.perIPUTiles(graph, 0, 4)  # pairs, of contexts of 32 tiles
+    [0, 1, 32, 33]
     """
     target, function = graph.getTarget(), "perIPUTiles"
     offset, count = index(offset), index(count)

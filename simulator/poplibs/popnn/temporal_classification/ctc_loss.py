@@ -58,6 +58,14 @@ def plan(
 
     `planConstraints` are an object: {"parallel": {"batch", "time", "label",
     "lastBlankOnSeparateTile"}}. Raises poplibs_error and InvalidOptionError.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> plan.numClasses
+    2
     """
     values = defaults(PLAN_OPTIONS, checked(PLAN_OPTIONS, options or {}, "ctc::plan"))
     sizes = (batchSize, maxTime, maxLabelLength, numClasses)
@@ -86,7 +94,16 @@ def createDataInput(
     plan: Plan,
     debugContext: str = "",
 ) -> Tensor:
-    """Add log probabilities [time, batch, classes]: steps over the tiles of their samples."""
+    """Add log probabilities [time, batch, classes]: steps over the tiles of their samples.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> popnn.ctc.createDataInput(trial.graph, kind, 1, 1, 2, plan).shape
+    (1, 1, 2)
+    """
     _check_kind("createDataInput", plan)
     shape = [batchSize, maxTime, numClasses]
     data = graph.addVariable(type, shape, debug_name(debugContext, "data"))
@@ -113,7 +130,16 @@ def createLabelsInput(
     plan: Plan,
     debugContext: str = "",
 ) -> Tensor:
-    """Add labels [batch, longest], each part with the first steps of its sample."""
+    """Add labels [batch, longest], each part with the first steps of its sample.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> popnn.ctc.createLabelsInput(trial.graph, poplar.UNSIGNED_INT, 1, 1, plan).shape
+    (1, 1)
+    """
     _check_kind("createLabelsInput", plan)
     name = debug_name(debugContext, "labels")
     labels = graph.addVariable(type, [batchSize, maxLabelLength], name)
@@ -150,6 +176,17 @@ def calcCTCLossLogProbabilities(
 
     `logProbs` are [steps, batch, classes], of which each sample has `probLengths` steps and
     `labelLengths` labels.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> labels, steps, length = (trial.tensor(n, poplar.UNSIGNED_INT) for n in ([[1]], [1], [1]))
+    >>> log_probs = trial.tensor([[[-0.6931472, -0.6931472]]])  # either class, as likely
+    >>> operands = log_probs, labels, steps, length, trial.prog, 0, plan
+    >>> trial.values(popnn.ctc.calcCTCLossLogProbabilities(trial.graph, kind, *operands))  # ln 2
+    [0.693...]
     """
     operands = (logProbs, labels, probLengths, labelLengths)
     call = _Call.of(plan, debugContext, options, gradient=False)
@@ -170,7 +207,19 @@ def calcCTCLossLogits(
     debugContext: str = "",
     options: Options = None,
 ) -> Tensor:
-    """Return the losses of the log softmax of `logits`."""
+    """Return the losses of the log softmax of `logits`.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> labels, steps, length = (trial.tensor(n, poplar.UNSIGNED_INT) for n in ([[1]], [1], [1]))
+    >>> logits = trial.tensor([[[0.0, 0.0]]])  # either class, as likely
+    >>> operands = logits, labels, steps, length, trial.prog, 0, plan
+    >>> trial.values(popnn.ctc.calcCTCLossLogits(trial.graph, kind, *operands))  # ln 2
+    [0.693...]
+    """
     call = _Call.of(plan, debugContext, options, gradient=False)
     probs = logSoftmax(graph, logits, prog, debug_name(debugContext, "CTCLossLogits"))
     operands = (probs, labels, dataLengths, labelLengths)
@@ -196,6 +245,18 @@ def calcLossAndGradientLogProbabilities(
     With a plan it is the gradient by what `logProbs` are the log softmax of, unless the option
     includeSoftmaxGradient is false, as without a plan. Where labels cannot come out of so many
     steps, a loss is infinite; by the option zeroInfinity it and its gradient are zero.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> labels, steps, length = (trial.tensor(n, poplar.UNSIGNED_INT) for n in ([[1]], [1], [1]))
+    >>> log_probs = trial.tensor([[[-0.6931472, -0.6931472]]])  # either class, as likely
+    >>> operands = log_probs, labels, steps, length, trial.prog, 0, plan
+    >>> loss, gradient = popnn.ctc.calcLossAndGradientLogProbabilities(trial.graph, kind, *operands)
+    >>> trial.values(loss, gradient)  # ln 2; 0.5 of each class, less 1 of the label
+    [[0.693...], [[[0.5, -0.5]]]]
     """
     operands = (logProbs, labels, probLengths, labelLengths)
     call = _Call.of(plan, debugContext, options, gradient=True)
@@ -217,7 +278,20 @@ def calcLossAndGradientLogits(
     debugContext: str = "",
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the losses of the log softmax of `logits`, and their gradient by `logits`."""
+    """Return the losses of the log softmax of `logits`, and their gradient by `logits`.
+
+    >>> from simulator import poplar, popnn
+    >>> from simulator.trial import Trial
+    >>> trial, kind = Trial(), poplar.FLOAT
+    >>> sizes = 1, 1, 1, 2  # samples, steps, labels, classes
+    >>> plan = popnn.ctc.plan(trial.graph, kind, kind, *sizes)
+    >>> labels, steps, length = (trial.tensor(n, poplar.UNSIGNED_INT) for n in ([[1]], [1], [1]))
+    >>> logits = trial.tensor([[[0.0, 0.0]]])  # either class, as likely
+    >>> operands = logits, labels, steps, length, trial.prog, 0, plan
+    >>> loss, gradient = popnn.ctc.calcLossAndGradientLogits(trial.graph, kind, *operands)
+    >>> trial.values(loss, gradient)  # ln 2; 0.5 of each class, less 1 of the label
+    [[0.693...], [[[0.5, -0.5]]]]
+    """
     call = _Call.of(plan, debugContext, options, gradient=True)
     probs = logSoftmax(graph, logits, prog, debug_name(debugContext, "CTCLossLogits"))
     operands = (probs, labels, dataLengths, labelLengths)
