@@ -32,6 +32,9 @@ class Device:
 
     A device of the manager stands for some of its IPUs: while it is attached, no other device with
     one of them can be. Any other device (of an IPUModel, a CPU) is nobody else's.
+
+    >>> IPUModel("mk2").createDevice().getTarget().getNumTiles()
+    1472
     """
 
     target: Target
@@ -41,26 +44,59 @@ class Device:
 
     @staticmethod
     def createCPUDevice() -> Device:
-        """Return a device that runs values without a model."""
+        """Return a device that runs values without a model.
+
+        >>> Device.createCPUDevice().getTarget().getNumTiles()
+        1
+        """
         return Device(Target.createCPUTarget())
 
     def getTarget(self) -> Target:
+        """Return the target that programs for the device are compiled for.
+
+        >>> IPUModel("mk2").createDevice().getTarget().getNumTiles()
+        1472
+        """
         return self.target
 
     def getId(self) -> int:
+        """Return the manager's number of the device, 0 if it is not the manager's.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.getId()
+        16
+        """
         return self.id
 
     def getDriverIDs(self) -> list[int]:
-        """List the manager's IPUs that the device stands for, none if it is not the manager's."""
+        """List the manager's IPUs that the device stands for, none if it is not the manager's.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.getDriverIDs()
+        [0, 1]
+        """
         return list(self.driver_ids)
 
     def isAttached(self) -> bool:
+        """Return whether a program has taken the device.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.isAttached()
+        False
+        """
         return self._attached
 
     def attach(self) -> bool:
         """Take the device; False when another device holds one of its IPUs.
 
         Raises PoplarError when it is attached already, by the program or by `Engine.load`.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.attach()
+        True
+        >>> DeviceManager().getDevice(1).attach()  # one of its IPUs
+        False
+        >>> device.detach()
         """
         if self._attached:
             raise PoplarError(f"device {self.id} is attached already; detach it first")
@@ -72,14 +108,29 @@ class Device:
         return True
 
     def detach(self) -> None:
-        """Let the device go."""
+        """Let the device go.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.attach()
+        True
+        >>> device.detach()
+        >>> device.isAttached()
+        False
+        """
         for ipu in self.driver_ids:
             if _HELD.get(ipu) is self:
                 del _HELD[ipu]
         self._attached = False
 
     def take(self, subject: str) -> None:
-        """Attach the device if it is not; raises PoplarError when another device holds it."""
+        """Attach the device if it is not; raises PoplarError when another device holds it.
+
+        >>> device = DeviceManager.createDeviceManager().getDevice(16)
+        >>> device.take("example")
+        >>> device.isAttached()
+        True
+        >>> device.detach()
+        """
         if self._attached or self.attach():
             return
         holder = self._holder()
@@ -87,7 +138,12 @@ class Device:
         raise PoplarError(f"{subject}: device {self.id} is attached {place}; detach it first")
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
-        """Return a device of the first tiles of each IPU, attached in the place of this one."""
+        """Return a device of the first tiles of each IPU, attached in the place of this one.
+
+        >>> device = IPUModel("mk2").createDevice().createVirtualDevice(4)
+        >>> device.getTarget().getNumTiles()
+        4
+        """
         target = self.target.createVirtualTarget(self.target.num_ipus, tilesPerIPU)
         device, attached = Device(target, self.id, self.driver_ids), self._attached
         if attached:
@@ -96,9 +152,19 @@ class Device:
         return device
 
     def supportsRemoteBuffers(self) -> bool:
+        """Return whether the host keeps remote buffers for the device; not for a CPU.
+
+        >>> Device.createCPUDevice().supportsRemoteBuffers()
+        False
+        """
         return self.target.target_type is not TargetType.CPU
 
     def hasGateway(self) -> bool:
+        """Return whether the device reaches the host through a gateway.
+
+        >>> IPUModel("mk2").createDevice().hasGateway()
+        True
+        """
         return self.target.gateway_mode
 
     def _holder(self) -> Device | None:
@@ -124,9 +190,20 @@ class DeviceManager:
 
     @classmethod
     def createDeviceManager(cls) -> DeviceManager:
+        """Return a manager.
+
+        >>> DeviceManager.createDeviceManager().getDevice(0).getTarget().getNumIPUs()
+        1
+        """
         return cls()
 
     def getNumDevices(self) -> int:
+        """Count the devices: 16 + 8 + 4 + 2 + 1.
+
+        >>> manager = DeviceManager.createDeviceManager()
+        >>> manager.getNumDevices()
+        31
+        """
         return len(_GROUPS)
 
     def getDevices(
@@ -140,6 +217,10 @@ class DeviceManager:
         A request for `TargetType.IPU` lists the simulated devices too, so that a program written
         for hardware (as the end of tutorial 1) finds one; of type CPU there is one with one IPU.
         Target options are as in `Target.createIPUTarget`.
+
+        >>> manager = DeviceManager.createDeviceManager()
+        >>> [device.getId() for device in manager.getDevices(TargetType.IPU, 8)]
+        [28, 29]
         """
         kind = None if targetType is None else _target_type(targetType)
         if kind is TargetType.CPU:
@@ -150,7 +231,12 @@ class DeviceManager:
     def getDevice(
         self, deviceManagerId: int, options: Mapping[str, object] | None = None
     ) -> Device:
-        """Return a device by its id; raises PoplarError."""
+        """Return a device by its id; raises PoplarError.
+
+        >>> manager = DeviceManager.createDeviceManager()
+        >>> manager.getDevice(30).getTarget().getNumIPUs()
+        16
+        """
         if deviceManagerId not in range(len(_GROUPS)):
             raise PoplarError(
                 f"No such device set id: '{deviceManagerId}'; there are 0 to {len(_GROUPS) - 1}"
@@ -161,7 +247,12 @@ class DeviceManager:
         return Device(target, int(deviceManagerId), ipus)
 
     def getChildDeviceIds(self, parentId: int, numChildDeviceIpus: int = 1) -> list[int]:
-        """List the ids of the groups of a size that lie within a device."""
+        """List the ids of the groups of a size that lie within a device.
+
+        >>> manager = DeviceManager.createDeviceManager()
+        >>> manager.getChildDeviceIds(17)
+        [2, 3]
+        """
         within = set(self.getDevice(parentId).driver_ids)
         return [
             number
@@ -176,6 +267,12 @@ class DeviceManager:
 
         Without a number it has one IPU, or as many as POPLAR_TARGET_OPTIONS says
         (`ipuModel.numIPUs`). Raises PoplarError when there is none.
+
+        >>> manager = DeviceManager.createDeviceManager()
+        >>> device = manager.acquireAvailableDevice(2)
+        >>> device.isAttached(), device.getTarget().getNumIPUs()
+        (True, 2)
+        >>> device.detach()
         """
         numIPUs = int(model_defaults().get(DEFAULT_IPUS, 1)) if numIPUs is None else numIPUs
         devices = self.getDevices(TargetType.IPU, numIPUs, options)
@@ -313,7 +410,11 @@ class IPUModel:
         return getattr(TARGETS[self._name], MEMBERS[member].field)
 
     def getTarget(self, options: Mapping[str, object] | None = None) -> Target:
-        """Return the target of a device of this model."""
+        """Return the target of a device of this model.
+
+        >>> IPUModel("mk2", tilesPerIPU=16, numIPUs=2).getTarget().getNumTiles()
+        32
+        """
         return self._target(options)
 
     def createDevice(
@@ -325,6 +426,9 @@ class IPUModel:
         """Make a device; target options are as in `Target.createIPUTarget`.
 
         `accurateHalf` is taken as Poplar takes it, and always true here.
+
+        >>> IPUModel("mk2", numIPUs=2).createDevice().getTarget().getNumTiles()
+        2944
         """
         del accurateHalf
         return Device(self._target(options), deviceManagerId)

@@ -46,6 +46,12 @@ class Executable:
     It keeps the options it was compiled with, which engines have unless they are given others.
     `host_order` has the streams whose elements go in the order of memory, and the tensor of each:
     the host arranges them (`simulator.runtime.arrangement`). `profile` saves engines making theirs.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> executable = compileGraph(trial.graph, [trial.prog])
+    >>> executable.graph.getTarget().getNumTiles()
+    4
     """
 
     graph: Graph
@@ -56,7 +62,17 @@ class Executable:
     profile: GraphProfile | None = None
 
     def serialize(self, stream: BinaryIO) -> None:
-        """Write the executable to a binary file; raises PoplarError when it cannot be kept."""
+        """Write the executable to a binary file; raises PoplarError when it cannot be kept.
+
+        >>> from io import BytesIO
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> executable = compileGraph(trial.graph, [trial.prog])
+        >>> file = BytesIO()
+        >>> executable.serialize(file)
+        >>> file.tell() > 0
+        True
+        """
         from simulator.executable_file import write
 
         write(stream, self)
@@ -67,6 +83,17 @@ class Executable:
 
         The codelets of its vertices must be known: import what defines them before. Nothing of
         the file is run: it holds data and the names of codelets.
+
+        >>> from io import BytesIO
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> executable = compileGraph(trial.graph, [trial.prog])
+        >>> file = BytesIO()
+        >>> executable.serialize(file)
+        >>> file.seek(0)
+        0
+        >>> len(Executable.deserialize(file).programs)
+        1
         """
         from simulator.executable_file import read
 
@@ -74,7 +101,14 @@ class Executable:
 
     @staticmethod
     def checked(content: object) -> Executable:
-        """Return what a file holds if it is an executable; raises PoplarError."""
+        """Return what a file holds if it is an executable; raises PoplarError.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> executable = compileGraph(trial.graph, [trial.prog])
+        >>> Executable.checked(executable) is executable
+        True
+        """
         if not isinstance(content, Executable):
             raise PoplarError(f"executable: the file holds {type(content).__name__}")
         return content

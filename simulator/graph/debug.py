@@ -45,13 +45,22 @@ def inside(scopes: list[int], context_id: int) -> Iterator[None]:
 
 
 class DebugName(str):
-    """A debug name, below another one when two are given: DebugName("a", "b") is "a/b"."""
+    """A debug name, below another one when two are given: DebugName("a", "b") is "a/b".
+
+    >>> DebugName("net", "layer")
+    'net/layer'
+    """
 
     def __new__(cls, parent: str = "", name: str = "") -> Self:
         parts = [checked_name(part, "debug context") for part in (parent, name) if part]
         return super().__new__(cls, "/".join(parts))
 
     def getPathName(self) -> str:
+        """Return the whole name.
+
+        >>> DebugName("net", "layer").getPathName()
+        'net/layer'
+        """
         return str(self)
 
 

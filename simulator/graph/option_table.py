@@ -41,6 +41,9 @@ class OptionFlags(UserDict[str, str]):
     """Poplar's options: a mapping of names to texts.
 
     `OptionFlags({"debug.instrument": True}).set("autoReport.directory", "report")`
+
+    >>> OptionFlags({"debug.instrument": True})
+    {'debug.instrument': 'true'}
     """
 
     def __init__(self, given: Mapping[str, object] | Iterable[tuple[str, object]] = ()) -> None:
@@ -51,14 +54,22 @@ class OptionFlags(UserDict[str, str]):
         super().__setitem__(name, _text(value))
 
     def set(self, name: str | Mapping[str, object], value: object = None) -> OptionFlags:
-        """Set one option, or all of a mapping; gives itself, so that calls can be chained."""
+        """Set one option, or all of a mapping; gives itself, so that calls can be chained.
+
+        >>> OptionFlags().set("opt.a", 1).set({"opt.b": False})
+        {'opt.a': '1', 'opt.b': 'false'}
+        """
         options = name if isinstance(name, Mapping) else {name: value}
         for option, to in options.items():
             self[option] = to
         return self
 
     def at(self, name: str) -> str:
-        """Return the text of an option; raises InvalidOptionError when it is not set."""
+        """Return the text of an option; raises InvalidOptionError when it is not set.
+
+        >>> OptionFlags({"debug.instrument": True}).at("debug.instrument")
+        'true'
+        """
         if name not in self:
             names = ", ".join(self) or "none"
             raise InvalidOptionError(f"OptionFlags: {name!r} is not set; set are {names}")

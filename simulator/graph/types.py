@@ -19,7 +19,11 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """An element type: its Poplar name, its bytes and its NumPy name."""
+    """An element type: its Poplar name, its bytes and its NumPy name.
+
+    >>> HALF.name, HALF.size
+    ('half', 2)
+    """
 
     name: str
     size: int
@@ -27,7 +31,11 @@ class Type:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """Return the NumPy type of the values."""
+        """Return the NumPy type of the values.
+
+        >>> HALF.numpy.name
+        'float16'
+        """
         return np.dtype(self.numpy_name)
 
     def __str__(self) -> str:
@@ -54,13 +62,21 @@ DOUBLE = Type("double", 8, "<f8")
 
 @dataclass(frozen=True, slots=True)
 class equivalent_device_type:  # noqa: N801 - Poplar's name
-    """The element type of values of a type of Python or NumPy: `equivalent_device_type(float)`."""
+    """The element type of values of a type of Python or NumPy: `equivalent_device_type(float)`.
+
+    >>> equivalent_device_type(np.float16).value.name
+    'half'
+    """
 
     of: object
 
     @property
     def value(self) -> Type:
-        """Return the type; float is FLOAT and int is INT, as in C++."""
+        """Return the type; float is FLOAT and int is INT, as in C++.
+
+        >>> equivalent_device_type(float).value.name
+        'float'
+        """
         plain = {float: FLOAT, int: INT, bool: BOOL}
         if isinstance(self.of, type) and self.of in plain:
             return plain[self.of]

@@ -15,7 +15,11 @@ COUNTED, COUNTED_AT_LEAST = 8, 1 << 14
 
 
 class Interval(NamedTuple):
-    """The numbers [begin, end)."""
+    """The numbers [begin, end).
+
+    >>> Interval(2, 5).size()
+    3
+    """
 
     begin: int
     end: int
@@ -24,12 +28,27 @@ class Interval(NamedTuple):
         return f"({self.begin}, {self.end})"
 
     def lower(self) -> int:
+        """Return the first number.
+
+        >>> Interval(2, 5).lower()
+        2
+        """
         return self.begin
 
     def upper(self) -> int:
+        """Return the end, which is not in it.
+
+        >>> Interval(2, 5).upper()
+        5
+        """
         return self.end
 
     def size(self) -> int:
+        """Count the numbers.
+
+        >>> Interval(2, 5).size()
+        3
+        """
         return self.end - self.begin
 
 

@@ -40,6 +40,12 @@ class Stream:
     A transfer of one replica has `elements` values. `replicas` counts the copies that a replicated
     view of a graph adds: one Copy then moves `total` values, one replica's after another's.
     `splitLimit` is in bytes, 0 when not given.
+
+    >>> from simulator.trial import Trial
+    >>> from simulator.graph.types import FLOAT
+    >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+    >>> stream.numElements()
+    4
     """
 
     id: int
@@ -54,26 +60,72 @@ class Stream:
 
     @property
     def total(self) -> int:
-        """Count the values that one Copy moves."""
+        """Count the values that one Copy moves.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.total
+        4
+        """
         return self.elements * self.replicas
 
     @property
     def options(self) -> dict[str, int]:
-        """Return the options by their names; those that were not given are left out."""
+        """Return the options by their names; those that were not given are left out.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.options
+        {'bufferingDepth': 1}
+        """
         values = {"bufferingDepth": self.bufferingDepth, "splitLimit": self.splitLimit}
         return {name: value for name, value in values.items() if value}
 
     # Poplar's getters, under its names.
     def numElements(self) -> int:
+        """Count the values of a transfer of one replica.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.numElements()
+        4
+        """
         return self.elements
 
     def elementType(self) -> Type:
+        """Return the type of the values.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.elementType().name
+        'float'
+        """
         return self.dtype
 
     def replicatedMode(self) -> ReplicatedStreamMode:
+        """Return what the replicas get.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.replicatedMode().name
+        'REPLICATE'
+        """
         return self.replicated_mode
 
     def replicationFactor(self) -> int:
+        """Count the replicas that the stream was added for.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> stream = Trial().graph.addHostToDeviceFIFO("x", FLOAT, 4)
+        >>> stream.replicationFactor()
+        1
+        """
         return self.replicas
 
 
@@ -85,6 +137,12 @@ class RemoteBuffer:
     """Memory outside the IPU: `repeats` rows of `num_elements` values, a row a transfer.
 
     `replicas` counts the copies that a replicated view of a graph adds, as for a stream.
+
+    >>> from simulator.trial import Trial
+    >>> from simulator.graph.types import FLOAT
+    >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+    >>> buffer.numElements(), buffer.getRepeats()
+    (4, 3)
     """
 
     id: int
@@ -98,30 +156,84 @@ class RemoteBuffer:
 
     @property
     def row_bytes(self) -> int:
-        """Return the bytes of a row."""
+        """Return the bytes of a row.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.row_bytes
+        16
+        """
         return self.num_elements * self.dtype.size
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the rows of one replica."""
+        """Return the bytes of the rows of one replica.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.bytes
+        48
+        """
         return self.row_bytes * self.repeats
 
     # Poplar's getters, under its names.
     def getNumElements(self) -> int:
+        """Count the values of a row.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.getNumElements()
+        4
+        """
         return self.num_elements
 
     numElements = getNumElements
 
     def getRepeats(self) -> int:
+        """Count the rows.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.getRepeats()
+        3
+        """
         return self.repeats
 
     def elementType(self) -> Type:
+        """Return the type of the values.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.elementType().name
+        'float'
+        """
         return self.dtype
 
     def isRearrangeOnHost(self) -> bool:
+        """Return whether the host puts values in the order of memory.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.isRearrangeOnHost()
+        False
+        """
         return self.rearrange_on_host
 
     def isOptimisedForMemory(self) -> bool:
+        """Return whether little memory is wanted rather than speed.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> buffer = Trial().graph.addRemoteBuffer("b", FLOAT, 4, 3)  # three rows of 4
+        >>> buffer.isOptimisedForMemory()
+        False
+        """
         return self.optimise_memory
 
 

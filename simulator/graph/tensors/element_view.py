@@ -44,6 +44,11 @@ class ElementView:
 
     Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena. `places` are the
     intervals, or loops that lead to them, or a pattern of them.
+
+    >>> from simulator.trial import Trial
+    >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x.rank(), x.numElements()
+    (2, 6)
     """
 
     graph: Arena = NOWHERE
@@ -53,16 +58,34 @@ class ElementView:
 
     @property
     def begins(self) -> IntArray:
-        """Return the first element of each interval."""
+        """Return the first element of each interval.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.slice(0, 2, 1).begins.tolist()
+        [0, 3]
+        """
         return self.intervals()[0]
 
     @property
     def lengths(self) -> IntArray:
-        """Return the elements of each interval."""
+        """Return the elements of each interval.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.slice(0, 2, 1).lengths.tolist()
+        [2, 2]
+        """
         return self.intervals()[1]
 
     def intervals(self) -> Intervals:
-        """Return begins and lengths; where they are many, ask once for both."""
+        """Return begins and lengths; where they are many, ask once for both.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> [numbers.tolist() for numbers in x.slice(0, 2, 1).intervals()]
+        [[0, 3], [2, 2]]
+        """
         places = self.places
         if isinstance(places, Shifted):
             return intervals_from(places)
@@ -72,47 +95,119 @@ class ElementView:
         return f"{type(self).__name__}({self.describe()}: {self.dtype}{list(self.shape)})"
 
     def describe(self) -> str:
-        """Name the variables that the tensor is made of."""
+        """Name the variables that the tensor is made of.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.describe()
+        'in0'
+        """
         variables = self.graph.variables
         names = [variables[number].name for number in regions.variables_of(self)] or ["<empty>"]
         return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
     # Poplar's getters, under its names.
     def getDebugStr(self) -> str:
+        """Name the variables that the tensor is made of.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.getDebugStr()
+        'in0'
+        """
         return self.describe()
 
     def valid(self) -> bool:
-        """Return whether the tensor is of a graph; `Tensor()` is of none."""
+        """Return whether the tensor is of a graph; `Tensor()` is of none.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.valid()
+        True
+        """
         return self.graph is not NOWHERE
 
     def elementType(self) -> Type:
+        """Return the type of the elements.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.elementType().name
+        'float'
+        """
         return self.dtype
 
     def rank(self) -> int:
+        """Count the dimensions.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.rank()
+        2
+        """
         return len(self.shape)
 
     def dim(self, dimension: int) -> int:
+        """Return the size of a dimension; raises PoplarError where there is none.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.dim(1)
+        3
+        """
         return self.shape[self._checked_dimension(dimension)]
 
     def numElements(self) -> int:
+        """Count the elements.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.numElements()
+        6
+        """
         return element_count(self.shape)
 
     def isContiguous(self) -> bool:
+        """Return whether all elements follow one another in one variable.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.isContiguous(), x.transpose().isContiguous()
+        (True, False)
+        """
         places = self.places
         if isinstance(places, Shifted) or (isinstance(places, Strides) and places.reach()[0] > 1):
             return False
         return len(self.begins) <= 1 and len(self.getContiguousRegions()) <= 1
 
     def getContiguousRegions(self) -> list[Interval]:
-        """List the parts [begin, end) of the flattened tensor that lie together in a variable."""
+        """List the parts [begin, end) of the flattened tensor that lie together in a variable.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.slice(0, 2, 1).getContiguousRegions()
+        [(0, 2), (2, 4)]
+        """
         return regions.contiguous_regions(self)
 
     def getVarRegions(self) -> list[regions.VariableInterval]:
-        """List the parts [begin, end) of flattened variables that follow one another here."""
+        """List the parts [begin, end) of flattened variables that follow one another here.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> [part.interval for part in x.slice(0, 2, 1).getVarRegions()]
+        [(0, 2), (3, 5)]
+        """
         return regions.variable_regions(self)
 
     def containsAliases(self) -> bool:
-        """Return whether an element stands in the tensor twice."""
+        """Return whether an element stands in the tensor twice.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.containsAliases(), x.broadcast(2, 0).containsAliases()
+        (False, True)
+        """
         places = self.places
         if isinstance(places, Strides) and (repeats := places.repeats()) is not None:
             return repeats
@@ -121,32 +216,69 @@ class ElementView:
         return overlap(*self.intervals())
 
     def containsConstant(self) -> bool:
+        """Return whether an element is a constant.
+
+        >>> from simulator.trial import Trial
+        >>> from simulator.graph.types import FLOAT
+        >>> Trial().graph.addConstant(FLOAT, [2], 1.0).containsConstant()
+        True
+        """
         variables = self.graph.variables
         return any(variables[number].constant for number in regions.variables_of(self))
 
     def isParallelWriteable(self) -> bool:
-        """Return whether all elements can be written at once."""
+        """Return whether all elements can be written at once.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.isParallelWriteable(), x.broadcast(2, 0).isParallelWriteable()
+        (True, False)
+        """
         return not self.containsAliases() and not self.containsConstant()
 
     def intersectsWith(self, other: ElementView) -> bool:
-        """Return whether the tensors have an element in common."""
+        """Return whether the tensors have an element in common.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x[0].intersectsWith(x[1]), x[0].intersectsWith(x)
+        (False, True)
+        """
         return regions.have_common_bytes(self, other)
 
     # Elements of the arena
     def extent(self) -> tuple[int, int]:
-        """Return the lowest of the elements and the end of the highest; there is one at least."""
+        """Return the lowest of the elements and the end of the highest; there is one at least.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.slice(0, 2, 1).extent()
+        (0, 5)
+        """
         if isinstance(self.places, Strides | Shifted):
             return self.places.extent()
         return extent_of(*self.places)
 
     def elements(self) -> IntArray:
-        """List the arena elements, in the tensor's shape; they are not changed."""
+        """List the arena elements, in the tensor's shape; they are not changed.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.transpose().elements().tolist()
+        [[0, 3], [1, 4], [2, 5]]
+        """
         begins, lengths = self.intervals()
         alone = common_length(lengths) == 1
         return (begins if alone else spread(begins, lengths)).reshape(self.shape)
 
     def upward(self) -> IntArray:
-        """Return the order in which the elements go up in the arena, those alike as they come."""
+        """Return the order in which the elements go up in the arena, those alike as they come.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.transpose().upward().tolist()
+        [0, 2, 4, 1, 3, 5]
+        """
         places, order = _LAST[0]
         if places is not self._order_of():
             order = ascending(self.elements().reshape(-1))
@@ -154,7 +286,15 @@ class ElementView:
         return order
 
     def keep_upward(self, order: IntArray) -> None:
-        """Keep the order that `upward` gives, until another is: the next step asks for it again."""
+        """Keep the order that `upward` gives, until another is: the next step asks for it again.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> order = x.upward()
+        >>> x.keep_upward(order)
+        >>> x.upward() is order
+        True
+        """
         if len(order) <= MAX_KEPT:
             _LAST[0] = (self._order_of(), order)
 
@@ -163,14 +303,26 @@ class ElementView:
         return self.places.pattern if isinstance(self.places, Shifted) else self.places
 
     def view(self, elements: IntArray) -> Self:
-        """Make the view of these arena elements, in their shape."""
+        """Make the view of these arena elements, in their shape.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.view(x.elements()[:, 2:]).shape
+        (2, 1)
+        """
         return self._of(elements.shape, *from_elements(elements.reshape(-1)))
 
     def _of(self, shape: tuple[int, ...], begins: IntArray, lengths: IntArray) -> Self:
         return self.at(shape, placed(0, Pattern(begins, lengths)))
 
     def at(self, shape: tuple[int, ...], places: Intervals | Strides | Shifted) -> Self:
-        """View other places of the same type, in a shape of as many elements."""
+        """View other places of the same type, in a shape of as many elements.
+
+        >>> from simulator.trial import Trial
+        >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.at((6,), x.places).shape
+        (6,)
+        """
         return type(self)(self.graph, self.dtype, shape, places)
 
     def _checked_dimension(self, dimension: int) -> int:

@@ -34,7 +34,13 @@ class UpsampleMethod(Enum):
 
 @refuse_in
 class Tensor(ElementView):
-    """A view of elements, with Poplar's ways to make other views of them."""
+    """A view of elements, with Poplar's ways to make other views of them.
+
+    >>> from simulator.trial import Trial
+    >>> x = Trial().tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x.transpose().shape
+    (3, 2)
+    """
 
     __slots__ = ()
 
