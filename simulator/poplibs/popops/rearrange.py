@@ -59,7 +59,13 @@ _SIDE = 4  # of the matrices that the fast vertices turn at once
 def canUseFastTranspose(
     target: Target, type: Type, numRows: int, numColumns: int, numTranspositions: int
 ) -> bool:
-    """Return whether matrices can be transposed by the vertices in assembly: of 2-byte elements."""
+    """Return whether matrices can be transposed by the vertices in assembly: of 2-byte elements.
+
+    >>> from simulator.graph.types import FLOAT, HALF
+    >>> target = Target.createIPUTarget(1)
+    >>> [canUseFastTranspose(target, dtype, 4, 8, 1) for dtype in (HALF, FLOAT)]
+    [True, False]
+    """
     return _is_fast(target, type, numRows, numColumns, numTranspositions)
 
 
@@ -78,7 +84,11 @@ def _is_fast(target: Target, dtype: Type, rows: int, columns: int, count: int) -
 
 @library_call("POPOPS")
 def getMinimumRegroupGrainSize(type: Type) -> int:
-    """Return the smallest group that is transposed well: 4 of 2 bytes, 2 of 4 bytes."""
+    """Return the smallest group that is transposed well: 4 of 2 bytes, 2 of 4 bytes.
+
+    >>> getMinimumRegroupGrainSize(HALF), getMinimumRegroupGrainSize(FLOAT)
+    (4, 2)
+    """
     return _grain(type)
 
 
@@ -98,6 +108,16 @@ def addTransposeVertices(
 ) -> None:
     """Transpose matrices: for each tile a list of those that it does, and a function that gives
     a matrix before and after by its number, flat. What comes after is mapped to the tile.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> out = trial.graph.addVariable(FLOAT, [4], "out")
+    >>> cs = trial.graph.addComputeSet("transposes")
+    >>> addTransposeVertices(trial.graph, cs, FLOAT, 2, 2, [[(0, 1)]], lambda matrix: (x, out))
+    >>> trial.prog.add(Execute(cs))
+    >>> trial.values(out)  # [[1, 2], [3, 4]] becomes [[1, 3], [2, 4]]
+    [1.0, 3.0, 2.0, 4.0]
     """
     parts = [(low, high, tile) for tile, intervals in enumerate(mapping) for low, high in intervals]
     table = np.array(parts, dtype=np.int64).reshape(-1, 3)
@@ -115,7 +135,17 @@ def addTransposeVertices(
 
 @library_call("POPOPS")
 def partialTranspose(graph: Graph, t: Tensor, cs: ComputeSet, debugContext: str = "") -> Tensor:
-    """Transpose the last two dimensions into a new variable, each matrix where it begins."""
+    """Transpose the last two dimensions into a new variable, each matrix where it begins.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x = trial.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> cs = trial.graph.addComputeSet("transposes")
+    >>> out = partialTranspose(trial.graph, x, cs)
+    >>> trial.prog.add(Execute(cs))
+    >>> trial.values(out)
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
     return _partial_transpose(graph, t, cs, debug_name(debugContext, "partialTranspose"))
 
 
@@ -226,6 +256,16 @@ def regroupTensor(
 
     A grouping is a dimension and the size of its groups. The copies are added to a program, the
     transposes to a compute set that is to run after them. A tensor of one dimension stays as it is.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.graph.addVariable(HALF, [4, 4], "x")
+    >>> trial.graph.setTileMapping(rows, 0)
+    >>> x = rows.transpose()  # lies in groups of 4 rows
+    >>> cs = trial.graph.addComputeSet("transposes")
+    >>> out = regroupTensor(trial.graph, x, trial.prog, cs, (0, 4), (1, 4))
+    >>> poputil.detectDimGroupings(trial.graph, out)[0]
+    (1, 4)
     """
     name = debug_name(debugContext, "regroup")
     return _regroup(graph, t, (copies, transposeCS), fromGrouping, toGrouping, name)
@@ -239,7 +279,17 @@ def regroupIfPossible(
     toGrouping: GroupingInfo,
     debugContext: str = "",
 ) -> Tensor:
-    """Regroup a tensor that lies in groups of another dimension that can be transposed well."""
+    """Regroup a tensor that lies in groups of another dimension that can be transposed well.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.graph.addVariable(HALF, [4, 4], "x")
+    >>> trial.graph.setTileMapping(rows, 0)
+    >>> x = rows.transpose()  # lies in groups of 4 rows
+    >>> out = regroupIfPossible(trial.graph, x, trial.prog, (1, 4))
+    >>> poputil.detectDimGroupings(trial.graph, out)[0]
+    (1, 4)
+    """
     name = debug_name(debugContext, "regroup")
     axis, size = toGrouping
     if t.rank() < 2 or not 0 <= axis < t.rank() or size < 1 or t.dim(axis) % size:
@@ -258,6 +308,17 @@ def regroupIfBeneficial(
     """Regroup a tensor to lie as a reference does, or in groups of so many of its last dimension.
 
     It is done where both groupings are known, of different dimensions, and of whole grains.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> rows = trial.graph.addVariable(HALF, [4, 4], "x")
+    >>> trial.graph.setTileMapping(rows, 0)
+    >>> x = rows.transpose()  # lies in groups of 4 rows
+    >>> out = regroupIfBeneficial(trial.graph, x, 4, trial.prog)
+    >>> poputil.detectDimGroupings(trial.graph, out)[0]
+    (1, 4)
+    >>> regroupIfBeneficial(trial.graph, rows, 4, trial.prog) is rows  # as it is
+    True
     """
     name = debug_name(debugContext, "regroup")
     if t.rank() < 2 or t.dtype not in TYPES:

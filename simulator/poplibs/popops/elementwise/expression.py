@@ -25,12 +25,22 @@ from simulator.poplibs.popops.op_types import BinaryOpType, OpType, TernaryOpTyp
 
 
 class Expr:
-    """An expression; Python's operators on it make larger ones."""
+    """An expression; Python's operators on it make larger ones.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr._1 + 2 * expr._2
+    Add(_1,Multiply(2,_2))
+    """
 
     __slots__ = ()
 
     def deepEquals(self, other: Expr) -> bool:
-        """Return whether two expressions are the same, operand by operand."""
+        """Return whether two expressions are the same, operand by operand.
+
+        >>> from simulator.poplibs.popops import expr
+        >>> (expr._1 + 1).deepEquals(expr._1 + 1), (expr._1 + 1).deepEquals(1 + expr._1)
+        (True, False)
+        """
         return type(self) is type(other) and self._key() == other._key()
 
     def _key(self) -> tuple[object, ...]:
@@ -141,7 +151,12 @@ Term = Expr | float | int | bool
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Expr):
-    """A number; it takes the type of what it is combined with, else its own."""
+    """A number; it takes the type of what it is combined with, else its own.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr._1 * expr.Const(0.5)
+    Multiply(_1,0.5)
+    """
 
     value: float | int | bool
     dtype: Type | None = None
@@ -153,7 +168,12 @@ class Const(Expr):
 
     @property
     def own_type(self) -> Type:
-        """Return the type that was given, or C++'s of such a number."""
+        """Return the type that was given, or C++'s of such a number.
+
+        >>> from simulator.poplibs.popops import expr
+        >>> [expr.Const(value).own_type.name for value in (1, 1.0, True)]
+        ['int', 'float', 'bool']
+        """
         if self.dtype is not None:
             return self.dtype
         is_integer = isinstance(self.value, int | np.integer)
@@ -163,7 +183,12 @@ class Const(Expr):
         return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
 
     def printValue(self) -> str:
-        """Write the number in digits that lead back to it."""
+        """Write the number in digits that lead back to it.
+
+        >>> from simulator.poplibs.popops import expr
+        >>> expr.Const(0.5).printValue(), expr.Const(True).printValue()
+        ('0.5', 'true')
+        """
         if self.own_type.numpy.kind == "f":
             return str(np.float32(self.value))
         return str(self.value).lower()
@@ -173,33 +198,63 @@ class Const(Expr):
 
 
 def ConstHalf(value: float) -> Const:
-    """Make a constant of type half."""
+    """Make a constant of type half.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.ConstHalf(0.5).own_type.name
+    'half'
+    """
     return Const(value, HALF)
 
 
 def ConstFloat(value: float) -> Const:
-    """Make a constant of type float."""
+    """Make a constant of type float.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.ConstFloat(0.5).own_type.name
+    'float'
+    """
     return Const(value, FLOAT)
 
 
 def ConstInt(value: int) -> Const:
-    """Make a constant of type int."""
+    """Make a constant of type int.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.ConstInt(2).own_type.name
+    'int'
+    """
     return Const(value, INT)
 
 
 def ConstUnsignedInt(value: int) -> Const:
-    """Make a constant of type unsigned int."""
+    """Make a constant of type unsigned int.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.ConstUnsignedInt(2).own_type.name
+    'unsigned int'
+    """
     return Const(value, UNSIGNED_INT)
 
 
 def ConstBool(value: bool) -> Const:
-    """Make a constant truth value."""
+    """Make a constant truth value.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.ConstBool(True).own_type.name
+    'bool'
+    """
     return Const(value, BOOL)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlaceHolder(Expr):
-    """The element of a tensor, the first of which is number 1."""
+    """The element of a tensor, the first of which is number 1.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.PlaceHolder(1) - expr.PlaceHolder(2)
+    Subtract(_1,_2)
+    """
 
     index: int
 
@@ -216,7 +271,13 @@ class PlaceHolder(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cast(Expr):
-    """An expression's value in another type."""
+    """An expression's value in another type.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> from simulator.poplar import HALF
+    >>> expr.Cast(expr._1, HALF)
+    Cast(_1,half)
+    """
 
     argument: Expr
     dtype: Type
@@ -234,7 +295,12 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Operator(Expr):
-    """An operator with its operands."""
+    """An operator with its operands.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> (expr._1 + 1).arguments
+    (_1, 1)
+    """
 
     operation: Operation
     arguments: tuple[Expr, ...]
@@ -248,8 +314,36 @@ class Operator(Expr):
 
 
 def term(value: Term) -> Expr:
-    """Return an expression as it is, a number as a constant."""
+    """Return an expression as it is, a number as a constant.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.term(3), expr.term(expr._1)
+    (3, _1)
+    """
     return value if isinstance(value, Expr) else Const(value)
+
+
+# The example of a function: tensors of the operands that the row shows, and the row's result.
+_EXAMPLE = """
+    >>> from simulator import popops
+    >>> from simulator.poplibs.popops import expr
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> operands = [{tensors}]
+    >>> expression = expr.{name}({places})
+    >>> trial.values(popops.map(trial.graph, expression, operands, trial.prog))
+    {result}
+    """
+
+
+def _example(operation: Operation) -> str:
+    *values, result = operation.example
+    return _EXAMPLE.format(
+        name=operation.expression,
+        tensors=", ".join(f"trial.tensor({value})" for value in values),
+        places=", ".join(f"expr._{number + 1}" for number in range(len(values))),
+        result=result,
+    )
 
 
 def function_of(operation: Operation, operands: int) -> Callable[..., Operator]:
@@ -267,6 +361,7 @@ def function_of(operation: Operation, operands: int) -> Callable[..., Operator]:
     functions: tuple[Callable[..., Operator], ...] = (one, two, three)
     function = functions[operands - 1]
     function.__name__ = function.__qualname__ = operation.expression
+    function.__doc__ = f"Make the operator {operation.debug_name}.\n{_example(operation)}"
     return function
 
 
@@ -276,22 +371,42 @@ def operate(kind: str, *operands: Term) -> Operator:
 
 
 def UnaryOp(op: UnaryOpType, a: Term) -> Operator:
-    """Make an operator with one operand by its name in PopLibs' enumeration."""
+    """Make an operator with one operand by its name in PopLibs' enumeration.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.UnaryOp(expr.UnaryOpType.SQRT, expr._1)
+    Sqrt(_1)
+    """
     return operator(op, a)
 
 
 def BinaryOp(op: BinaryOpType, a: Term, b: Term) -> Operator:
-    """Make an operator with two operands by its name in PopLibs' enumeration."""
+    """Make an operator with two operands by its name in PopLibs' enumeration.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.BinaryOp(expr.BinaryOpType.MAXIMUM, expr._1, 0)
+    Maximum(_1,0)
+    """
     return operator(op, a, b)
 
 
 def TernaryOp(op: TernaryOpType, a: Term, b: Term, c: Term) -> Operator:
-    """Make an operator with three operands by its name in PopLibs' enumeration."""
+    """Make an operator with three operands by its name in PopLibs' enumeration.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.TernaryOp(expr.TernaryOpType.CLAMP, expr._1, 0, 1)
+    Clamp(_1,0,1)
+    """
     return operator(op, a, b, c)
 
 
 def operator(op: OpType, *operands: Term) -> Operator:
-    """Make an operator by its name; raises poplibs_error when it has not so many operands."""
+    """Make an operator by its name; raises poplibs_error when it has not so many operands.
+
+    >>> from simulator.poplibs.popops import expr
+    >>> expr.operator(expr.UnaryOpType.SQRT, expr._1)
+    Sqrt(_1)
+    """
     if not isinstance(op, OpType) or op.value not in BY_OPERANDS[len(operands)]:
         raise poplibs_error(f"operator {op!r}: it is none with {len(operands)} operands")
     return operate(op.value, *operands)
