@@ -32,7 +32,13 @@ class DeviceWaitStrategy(Enum):
 
 @dataclass(slots=True)
 class DeviceWaitConfig:
-    """Whether and how long to wait for a device, and how often to ask again."""
+    """Whether and how long to wait for a device, and how often to ask again.
+
+    >>> wait = DeviceWaitStrategy.WAIT_WITH_TIMEOUT
+    >>> config = DeviceWaitConfig(wait, timeout=timedelta(seconds=2))
+    >>> config.seconds
+    2.0
+    """
 
     strategy: DeviceWaitStrategy = DeviceWaitStrategy.NO_WAIT
     timeout: timedelta = timedelta(seconds=0)
@@ -40,7 +46,11 @@ class DeviceWaitConfig:
 
     @property
     def seconds(self) -> float:
-        """Return how long to wait."""
+        """Return how long to wait.
+
+        >>> DeviceWaitConfig(DeviceWaitStrategy.WAIT_FOREVER).seconds
+        inf
+        """
         waits = {
             DeviceWaitStrategy.NO_WAIT: 0.0,
             DeviceWaitStrategy.WAIT_FOREVER: float("inf"),
@@ -55,6 +65,9 @@ class SessionConfig:
     With `check_package_hash` a program of other versions is refused. `engine_options` are those of
     the engine: without any nothing is recorded, and no report is written. `wait_config` is of
     DeviceManager.acquireDevice: a model of a device is always free.
+
+    >>> SessionConfig(engine_options={"debug.instrument": True}).options()["debug.instrument"]
+    True
     """
 
     check_package_hash: bool = True
@@ -62,7 +75,11 @@ class SessionConfig:
     engine_options: Mapping[str, object] = field(default_factory=dict)
 
     def options(self) -> dict[str, object]:
-        """Return the options of the engine; a report that they ask for is theirs alone."""
+        """Return the options of the engine; a report that they ask for is theirs alone.
+
+        >>> SessionConfig().options()["autoReport.all"]
+        False
+        """
         asked = any(name.startswith(REPORTS) for name in self.engine_options)
         return {**({} if asked else NO_REPORT), **self.engine_options}
 
@@ -80,6 +97,9 @@ class ModelRunnerConfig:
     check_package_hash           whether a program of other versions is refused
     device_wait_config           of DeviceManager.acquireDevice: a replica's model is always free
     engine_options               of the engine; without any nothing is recorded
+
+    >>> ModelRunnerConfig(replication_factor=2, batching_dim=0).replication_factor
+    2
     """
 
     replication_factor: int = 1
@@ -105,7 +125,11 @@ class ModelRunnerConfig:
             )
 
     def session(self) -> SessionConfig:
-        """Return the settings of the sessions."""
+        """Return the settings of the sessions.
+
+        >>> ModelRunnerConfig(check_package_hash=False).session().check_package_hash
+        False
+        """
         return SessionConfig(self.check_package_hash, self.device_wait_config, self.engine_options)
 
 

@@ -15,7 +15,11 @@ from simulator.popef.structures import Anchor
 
 
 class InputMemory(dict[str, Array]):
-    """Arrays of a request, by the names of the inputs."""
+    """Arrays of a request, by the names of the inputs.
+
+    >>> InputMemory(x=np.float32([1, 2]))["x"].tolist()
+    [1.0, 2.0]
+    """
 
 
 class OutputMemory(dict[str, Array]):
@@ -23,6 +27,9 @@ class OutputMemory(dict[str, Array]):
 
     `cycles` are those of the device for the step, or steps, that the request was part of;
     `padding` the rows of its last batch that nobody asked for.
+
+    >>> OutputMemory(y=np.float32([1, 2]))["y"].tolist()
+    [1.0, 2.0]
     """
 
     cycles: int = 0
@@ -34,7 +41,14 @@ InputMemoryView, OutputMemoryView = InputMemory, OutputMemory
 
 @dataclass(frozen=True, slots=True)
 class DataDesc:
-    """Name, shape and type of an input or output."""
+    """Name, shape and type of an input or output.
+
+    >>> from simulator.popef import TensorInfo
+    >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+    >>> desc = DataDesc.of(anchor)
+    >>> desc.name, desc.shape, desc.size_in_bytes
+    ('x', (2,), 8)
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -43,27 +57,61 @@ class DataDesc:
 
     @classmethod
     def of(cls, anchor: Anchor) -> DataDesc:
-        """Return what an anchor says."""
+        """Return what an anchor says.
+
+        >>> from simulator.popef import TensorInfo
+        >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+        >>> desc = DataDesc.of(anchor)
+        >>> desc.dtype.name
+        'float32'
+        """
         info = anchor.tensorInfo()
         return cls(anchor.name(), tuple(info.shape()), info.dataType(), info.dtype())
 
     @property
     def size_in_bytes(self) -> int:
-        """Count the bytes."""
+        """Count the bytes.
+
+        >>> from simulator.popef import TensorInfo
+        >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+        >>> desc = DataDesc.of(anchor)
+        >>> desc.size_in_bytes
+        8
+        """
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def numpy_data_type(self) -> np.dtype[np.generic]:
-        """Return NumPy's type of the elements."""
+        """Return NumPy's type of the elements.
+
+        >>> from simulator.popef import TensorInfo
+        >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+        >>> desc = DataDesc.of(anchor)
+        >>> desc.numpy_data_type().name
+        'float32'
+        """
         return self.dtype
 
     def rows(self, batched: bool) -> DataDesc:
-        """Return what a row is: all but the first dimension, or all where there is one row."""
+        """Return what a row is: all but the first dimension, or all where there is one row.
+
+        >>> from simulator.popef import TensorInfo
+        >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+        >>> desc = DataDesc.of(anchor)
+        >>> desc.rows(batched=True).shape
+        ()
+        """
         return replace(self, shape=self.shape[1:]) if batched else self
 
     def checked(self, given: object, what: str, any_rows: bool = False) -> Array:
         """Return an array of this shape and type; raises PoplarError.
 
         With `any_rows` the first size may be any but 0. A type whose values all fit is taken.
+
+        >>> from simulator.popef import TensorInfo
+        >>> anchor = Anchor(name="x", tensorInfo=TensorInfo(shape=[2]))
+        >>> desc = DataDesc.of(anchor)
+        >>> desc.checked(np.int8([1, 2]), "input").tolist()
+        [1.0, 2.0]
         """
         array = np.asarray(given)
         shape = array.shape[1:] if any_rows else array.shape

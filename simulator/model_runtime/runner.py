@@ -95,32 +95,123 @@ class ModelRunner:
 
     # What there is
     def getExecuteInputs(self) -> list[DataDesc]:
-        """List what a request has to give."""
+        """List what a request has to give.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         [desc.shape for desc in runner.getExecuteInputs()]
+        [(3,)]
+        """
         return list(self._inputs)
 
     def getExecuteOutputs(self) -> list[DataDesc]:
-        """List what an answer has."""
+        """List what an answer has.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         [desc.shape for desc in runner.getExecuteOutputs()]
+        [(3,)]
+        """
         return list(self._outputs)
 
     @property
     def batch(self) -> int:
-        """Return the rows that the program takes at once; 1 where a request is as compiled."""
+        """Return the rows that the program takes at once; 1 where a request is as compiled.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         runner.batch
+        1
+        """
         return self._rows
 
     @property
     def rows_of_request(self) -> int:
-        """Return the rows of a request as compiled: the first size that inputs share, else 1."""
+        """Return the rows of a request as compiled: the first size that inputs share, else 1.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         runner.rows_of_request
+        3
+        """
         sizes = {desc.shape[0] if desc.shape else 0 for desc in self._inputs}
         return (sizes.pop() or 1) if len(sizes) == 1 else 1
 
     @property
     def clock_frequency(self) -> float:
-        """Return the cycles of a second of the device."""
+        """Return the cycles of a second of the device.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         runner.clock_frequency
+        1330000000.0
+        """
         return float(self._steps[0].session.executable.graph.device_target.clock_frequency)
 
     @property
     def device_cycles(self) -> list[int]:
-        """Return the cycles that the steps on each device have taken so far."""
+        """Return the cycles that the steps on each device have taken so far.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         answer = runner.execute({x: np.float32([-1, 0, 2])})
+        ...         runner.device_cycles == [answer.cycles]
+        True
+        """
         return [step.cycles for step in self._steps]
 
     # Requests
@@ -130,13 +221,43 @@ class ModelRunner:
         """Answer a request: arrays by name, with the cycles of the device.
 
         `outputs` are arrays to be filled; without them new ones are made. Raises PoplarError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         runner.execute({x: np.float32([-1, 0, 2])})[y].tolist()
+        [0.0, 0.0, 2.0]
         """
         return self.executeAsync(inputs, outputs).get()
 
     def executeAsync(
         self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
     ) -> OutputFuture:
-        """Take a request in, to be answered when its turn comes; raises PoplarError."""
+        """Take a request in, to be answered when its turn comes; raises PoplarError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     with ModelRunner(f"{directory}/net.popef") as runner:
+        ...         future = runner.executeAsync({x: np.float32([-1, 0, 2])})
+        ...         future.get()[y].tolist()
+        [0.0, 0.0, 2.0]
+        """
         request = self._request(inputs, outputs)
         future = request.future = OutputFuture()
         future.set_running_or_notify_cancel()
@@ -144,7 +265,24 @@ class ModelRunner:
         return future
 
     def close(self) -> None:
-        """End when the steps that run have ended; requests that wait fail."""
+        """End when the steps that run have ended; requests that wait fail.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     runner = ModelRunner(f"{directory}/net.popef")
+        ...     answer = runner.execute({x: np.float32([-1, 0, 2])})
+        ...     runner.close()
+        >>> answer[y].tolist()
+        [0.0, 0.0, 2.0]
+        """
         failed(self._requests.close(), PoplarError("ModelRunner: it was closed"))
         for thread in self._threads:
             thread.join()

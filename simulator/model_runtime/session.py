@@ -43,6 +43,27 @@ class Session:
 
     What the files hold of an input is its data: a tensor again and again, a feed in turns. A
     handler gives the others, and may take the place of what the files hold.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popart
+    >>> builder = popart.Builder()
+    >>> x = builder.addInputTensor("FLOAT", [3])
+    >>> y = builder.aiOnnx.relu([x])
+    >>> device = popart.DeviceManager().createSimDevice()
+    >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+    >>> made.prepareDevice()
+    >>> with TemporaryDirectory() as directory:
+    ...     made.saveExecutable(f"{directory}/net.popef")
+    ...     session = Session(f"{directory}/net.popef")
+    ...     session.bindToDevice()
+    ...     queues = session.createQueueManager()
+    ...     out = np.zeros(3, np.float32)
+    ...     queues.inputQueue(x).enqueue(np.float32([-1, 0, 2]))
+    ...     queues.outputQueue(y).enqueue(out)
+    ...     session.runLoadPrograms()
+    ...     cycles = session.runMainPrograms()
+    >>> out.tolist()
+    [0.0, 0.0, 2.0]
     """
 
     def __init__(
@@ -69,24 +90,90 @@ class Session:
 
     # Devices
     def bindToDevice(self, device: Device | None = None) -> None:
-        """Load the program onto a device; one of its own if none is given."""
+        """Load the program onto a device; one of its own if none is given.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.runLoadPrograms()
+        """
         self._device = device or DeviceManager().getDevice(self.executable)
         self._engine.load(self._device)
 
     def stop(self) -> None:
-        """Let the device go."""
+        """Let the device go.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.stop()
+        """
         if self._device is not None and self._device.isAttached():
             self._device.detach()
         self._device = None
 
     # Handlers
     def setUserInputHandler(self, handler: InputHandler, predicate: Predicate = every) -> None:
-        """Let a handler give data of inputs: called with each, it returns what gives values."""
+        """Let a handler give data of inputs: called with each, it returns what gives values.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
+        ...     session.setUserOutputHandler(lambda anchor: lambda values: print(values.tolist()))
+        ...     cycles = session.runMainPrograms()
+        [0.0, 0.0, 2.0]
+        """
         for number, anchor in self._anchors_of(TensorType.INPUT, predicate):
             self._connect_input(number, anchor, handler(anchor))
 
     def setUserOutputHandler(self, handler: OutputHandler, predicate: Predicate = every) -> None:
-        """Let a handler take data of outputs: called with each, it returns what takes values."""
+        """Let a handler take data of outputs: called with each, it returns what takes values.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
+        ...     session.setUserOutputHandler(lambda anchor: lambda values: print(values.tolist()))
+        ...     cycles = session.runMainPrograms()
+        [0.0, 0.0, 2.0]
+        """
         for number, anchor in self._anchors_of(TensorType.OUTPUT, predicate):
             self._connect_output(number, anchor, handler(anchor))
 
@@ -96,6 +183,21 @@ class Session:
         """Connect a queue to each input and output of the main programs, or to those chosen.
 
         `timeout_ns` is how long a transfer waits for an array.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     queues = session.createQueueManager()
+        >>> list(queues.inputs) == [x]
+        True
         """
         main = {id(anchor) for anchor in (*self.metadata.inputs(), *self.metadata.outputs())}
         condition = predicate or (lambda anchor: id(anchor) in main)
@@ -105,7 +207,23 @@ class Session:
         return manager
 
     def unbound(self, programs: Iterable[int]) -> list[Anchor]:
-        """List the anchors of some programs that nobody gives data to or takes data from."""
+        """List the anchors of some programs that nobody gives data to or takes data from.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     main = session.metadata.programFlow().main()
+        ...     [anchor.name() for anchor in session.unbound(main)] == [x, y]
+        True
+        """
         subset = set(programs)
         return [
             anchor
@@ -115,19 +233,86 @@ class Session:
 
     # Running
     def runLoadPrograms(self) -> None:
-        """Run what loads weights; raises PoplarError where an anchor has no data."""
+        """Run what loads weights; raises PoplarError where an anchor has no data.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.runLoadPrograms()
+        """
         self._run(self.metadata.programFlow().load())
 
     def runMainPrograms(self) -> int:
-        """Run a step; return the cycles of the device."""
+        """Run a step; return the cycles of the device.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
+        ...     session.setUserOutputHandler(lambda anchor: lambda values: print(values.tolist()))
+        ...     cycles = session.runMainPrograms()
+        [0.0, 0.0, 2.0]
+        """
         return self._run(self.metadata.programFlow().main())
 
     def runSavePrograms(self) -> None:
-        """Run what gives weights back."""
+        """Run what gives weights back.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.runSavePrograms()
+        """
         self._run(self.metadata.programFlow().save())
 
     def runProgram(self, number: int) -> int:
-        """Run a program by its number in the metadata; return the cycles of the device."""
+        """Run a program by its number in the metadata; return the cycles of the device.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [3])
+        >>> y = builder.aiOnnx.relu([x])
+        >>> device = popart.DeviceManager().createSimDevice()
+        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+        >>> made.prepareDevice()
+        >>> with TemporaryDirectory() as directory:
+        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     session = Session(f"{directory}/net.popef")
+        ...     session.bindToDevice()
+        ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
+        ...     session.setUserOutputHandler(lambda anchor: lambda values: print(values.tolist()))
+        ...     (main,) = session.metadata.programFlow().main()
+        ...     cycles = session.runProgram(main)
+        [0.0, 0.0, 2.0]
+        """
         return self._run([number])
 
     def _run(self, programs: list[int]) -> int:

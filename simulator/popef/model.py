@@ -22,7 +22,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An executable, how to run it, and the tensors and feeds of its anchors."""
+    """An executable, how to run it, and the tensors and feeds of its anchors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.write(popef.Metadata(executable="net"))
+    ...         writer.createExecutable("net").write(b"program")
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     popef.ModelBuilder(reader).createModel().metadata.executable()
+    'net'
+    """
 
     metadata: Metadata
     executable: ExecutableReader
@@ -32,13 +45,39 @@ class Model:
 
 
 class ModelBuilder:
-    """Collects the parts of a model from a Reader."""
+    """Collects the parts of a model from a Reader.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.write(popef.Metadata(executable="net"))
+    ...         writer.createExecutable("net").write(b"program")
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     popef.ModelBuilder(reader).createModel().executable.name
+    'net'
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     def createModel(self, executable: str = "") -> Model:
-        """Return the model of an executable, by its name if there are several; raises PvaError."""
+        """Return the model of an executable, by its name if there are several; raises PvaError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     popef.ModelBuilder(reader).createModel("net").tensors
+        ()
+        """
         reader = self._reader
         metadata = [m for m in reader.metadata() if executable in ("", m.executable())]
         description = _only(metadata, "metadata", executable)

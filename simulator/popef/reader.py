@@ -38,18 +38,54 @@ S = TypeVar("S", bound=Structure)
 
 @dataclass(frozen=True, slots=True)
 class ExecutableReader:
-    """An executable of a file."""
+    """An executable of a file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.createExecutable("net").write(b"program")
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.executables()[0].name
+    'net'
+    """
 
     blob: Blob
     info: ExecutableInfo
 
     @property
     def name(self) -> str:
-        """Return its name, by which metadata refers to it."""
+        """Return its name, by which metadata refers to it.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.executables()[0].name
+        'net'
+        """
         return str(self.info.name())
 
     def executable(self) -> bytes:
-        """Read the compiled program; raises PvaError when it is not the one that was written."""
+        """Read the compiled program; raises PvaError when it is not the one that was written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.executables()[0].executable()
+        b'program'
+        """
         return bytes(self._content())
 
     def _content(self) -> memoryview:
@@ -65,13 +101,40 @@ class ExecutableReader:
             raise self.blob.damaged("the program does not have its hash")
 
     def getStandaloneExecutableStream(self) -> BinaryIO:
-        """Read the compiled program as a stream."""
+        """Read the compiled program as a stream.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.executables()[0].getStandaloneExecutableStream().read(4)
+        b'prog'
+        """
         return io.BytesIO(self.executable())
 
     def load(self, check_package_hash: bool = True) -> Executable:
         """Return the program to be run, whose versions must be those here; raises PvaError.
 
         Without the check of the blob's versions the program's own are still looked at.
+
+        >>> from simulator.executable import compileGraph
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> executable = compileGraph(trial.graph, [trial.prog])
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         executable.serialize(writer.createExecutable("net"))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.executables()[0].load().programs)
+        1
         """
         from simulator.executable_file import read_content, versions
 
@@ -94,13 +157,39 @@ class ExecutableReader:
 
 @dataclass(frozen=True, slots=True)
 class TensorReader:
-    """The elements of a tensor."""
+    """The elements of a tensor.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.createTensorData(info).write(np.float32([3, 4]))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.tensors()[0].info.name()
+    'x'
+    """
 
     blob: Blob
     info: TensorDataInfo
 
     def data(self) -> Array:
-        """Read them as an array of the tensor's shape."""
+        """Read them as an array of the tensor's shape.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createTensorData(info).write(np.float32([3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.tensors()[0].data().tolist()
+        [3.0, 4.0]
+        """
         info = self.info.tensorInfo()
         content = self.blob.payload(info.sizeInBytes())
         return np.frombuffer(content, info.dtype()).reshape(info.shape())
@@ -108,13 +197,41 @@ class TensorReader:
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """The elements of several tensors of one name."""
+    """The elements of several tensors of one name.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     pair = popef.TensorInfo(shape=[2])
+    ...     info = popef.FeedDataInfo(name="x", tensorInfo=pair, numTensors=2)
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.createFeedData(info).write(np.float32([1, 2, 3, 4]))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.feeds()[0].info.numTensors()
+    2
+    """
 
     blob: Blob
     info: FeedDataInfo
 
     def data(self) -> Array:
-        """Read them as an array: [tensors, *shape]."""
+        """Read them as an array: [tensors, *shape].
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     pair = popef.TensorInfo(shape=[2])
+        ...     info = popef.FeedDataInfo(name="x", tensorInfo=pair, numTensors=2)
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createFeedData(info).write(np.float32([1, 2, 3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.feeds()[0].data().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
         info, count = self.info.tensorInfo(), self.info.numTensors()
         content = self.blob.payload(info.sizeInBytes() * count)
         return np.frombuffer(content, info.dtype()).reshape(count, *info.shape())
@@ -122,40 +239,124 @@ class FeedReader:
 
 @dataclass(slots=True)
 class OpaqueReader:
-    """Bytes of a framework."""
+    """Bytes of a framework.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.opaqueBlobs()[0].name
+    'torch'
+    """
 
     blob: Blob
     info: OpaqueInfo
 
     @property
     def name(self) -> str:
-        """Return the framework that wrote them."""
+        """Return the framework that wrote them.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.opaqueBlobs()[0].name
+        'torch'
+        """
         return str(self.info.name())
 
     @property
     def executable(self) -> str:
-        """Return the name of the executable that they belong to."""
+        """Return the name of the executable that they belong to.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.opaqueBlobs()[0].executable
+        'net'
+        """
         return str(self.info.executable())
 
     def getAvailableReadSize(self) -> int:
-        """Count the bytes."""
+        """Count the bytes.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.opaqueBlobs()[0].getAvailableReadSize()
+        5
+        """
         return self.blob.stored
 
     def data(self) -> bytes:
-        """Read the bytes."""
+        """Read the bytes.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.opaqueBlobs()[0].data()
+        b'state'
+        """
         return bytes(self.blob.payload(self.blob.stored))
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataReader:
-    """Metadata, and where it stands."""
+    """Metadata, and where it stands.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.write(popef.Metadata(executable="net"))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.metadataReaders()[0].info.executable()
+    'net'
+    """
 
     blob: Blob
     info: Metadata
 
 
 class Reader:
-    """The blobs of one file or of several, which may belong together."""
+    """The blobs of one file or of several, which may belong together.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.write(popef.Metadata(executable="net"))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.metadata()[0].executable()
+    'net'
+    """
 
     def __init__(self) -> None:
         self.blobs: list[Blob] = []
@@ -166,31 +367,136 @@ class Reader:
         self._opaque: list[OpaqueReader] = []
 
     def parseFile(self, path: str | PathLike[str]) -> None:
-        """Read which blobs a file has; raises PvaError."""
+        """Read which blobs a file has; raises PvaError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.blobs)
+        1
+        """
         self._parse(Source.of_file(Path(fspath(path))))
 
     def parseStream(self, stream: BinaryIO) -> None:
-        """Read which blobs a stream has, which is read to its end; raises PvaError."""
+        """Read which blobs a stream has, which is read to its end; raises PvaError.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...     reader = popef.Reader()
+        ...     with open(path, "rb") as stream:
+        ...         reader.parseStream(stream)
+        ...     len(reader.blobs)
+        1
+        """
         content = stream.read()
         self._parse(Source(getattr(stream, "name", "stream"), len(content), memoryview(content)))
 
     def executables(self) -> list[ExecutableReader]:
+        """List the executables.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.executables())
+        1
+        """
         return list(self._executables)
 
     def metadata(self) -> list[Metadata]:
+        """List the metadata.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.metadata())
+        1
+        """
         return [entry.info for entry in self._metadata]
 
     def metadataReaders(self) -> list[MetadataReader]:
-        """List the metadata with its places in the files."""
+        """List the metadata with its places in the files.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.metadataReaders())
+        1
+        """
         return list(self._metadata)
 
     def tensors(self) -> list[TensorReader]:
+        """List the tensors.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createTensorData(info).write(np.float32([3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.tensors())
+        1
+        """
         return list(self._tensors)
 
     def feeds(self) -> list[FeedReader]:
+        """List the feeds.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     pair = popef.TensorInfo(shape=[2])
+        ...     info = popef.FeedDataInfo(name="x", tensorInfo=pair, numTensors=2)
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createFeedData(info).write(np.float32([1, 2, 3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.feeds())
+        1
+        """
         return list(self._feeds)
 
     def opaqueBlobs(self) -> list[OpaqueReader]:
+        """List the bytes of frameworks.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     len(reader.opaqueBlobs())
+        1
+        """
         return list(self._opaque)
 
     def _parse(self, source: Source) -> None:

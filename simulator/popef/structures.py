@@ -29,8 +29,8 @@ class Structure:
 
     def __init_subclass__(cls) -> None:
         for field in cls.FIELDS:
-            setattr(cls, field.name, _getter(field))
-            setattr(cls, f"set{field.name[0].upper()}{field.name[1:]}", _setter(field))
+            setattr(cls, field.name, _getter(field, cls.__name__))
+            setattr(cls, _setter_name(field), _setter(field, cls.__name__))
 
     def __init__(self, **values: object) -> None:
         self._values = {field.name: _default(field) for field in self.FIELDS}
@@ -53,12 +53,20 @@ class Structure:
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
     def values(self) -> dict[str, Any]:
-        """Return the fields as values of JSON: whole numbers as texts."""
+        """Return the fields as values of JSON: whole numbers as texts.
+
+        >>> Option(name="x", value="1").values()
+        {'name': 'x', 'value': '1'}
+        """
         return {field.name: _value(self._values[field.name]) for field in self.FIELDS}
 
     @classmethod
     def of_values(cls, values: object, place: str = "") -> Self:
-        """Read what `values` gives, passing over other fields; raises PvaError naming the field."""
+        """Read what `values` gives, passing over other fields; raises PvaError naming the field.
+
+        >>> Option.of_values({"name": "x", "later": 1}).name()
+        'x'
+        """
         subject = place or cls.__name__
         if not isinstance(values, dict):
             raise PvaError(subject, f"{values!r:.100}", "an object is needed")
@@ -69,19 +77,62 @@ class Structure:
         return result
 
 
-def _getter(field: Field) -> Callable[[Structure], object]:
+# A value of each kind of field, as an example has it.
+_SHOWN = {
+    "text": "'x'",
+    "number": "2",
+    "flag": "True",
+    "numbers": "[1, 2]",
+    "named": "{1: 'load'}",
+    "dataType": "DataType.F16",
+    "tensorType": "TensorType.INPUT",
+    "TensorInfo": "TensorInfo(shape=[2])",
+    "ProgramFlow": "ProgramFlow(main=[1])",
+    "Anchors": "[Anchor(name='x')]",
+    "Options": "[Option(name='x')]",
+}
+_GET = """Return {meaning}.
+
+        >>> {owner}({name}={value}).{name}() == {value}
+        True
+        """
+_SET = """Set {meaning}.
+
+        >>> item = {owner}()
+        >>> item.{setter}({value})
+        >>> item.{name}() == {value}
+        True
+        """
+
+
+def _text(form: str, field: Field, owner: str) -> str:
+    """Write the docstring of a getter or setter."""
+    return form.format(
+        meaning=field.meaning,
+        owner=owner,
+        name=field.name,
+        setter=_setter_name(field),
+        value=_SHOWN[field.kind],
+    )
+
+
+def _setter_name(field: Field) -> str:
+    return f"set{field.name[0].upper()}{field.name[1:]}"
+
+
+def _getter(field: Field, owner: str) -> Callable[[Structure], object]:
     def get(self: Structure) -> Any:
         return self._values[field.name]
 
-    get.__name__, get.__doc__ = field.name, f"Return {field.meaning}."
+    get.__name__, get.__doc__ = field.name, _text(_GET, field, owner)
     return get
 
 
-def _setter(field: Field) -> Callable[[Structure, object], None]:
+def _setter(field: Field, owner: str) -> Callable[[Structure, object], None]:
     def put(self: Structure, value: object) -> None:
         self._values[field.name] = checked(type(self).__name__, field, value)
 
-    put.__doc__ = f"Set {field.meaning}."
+    put.__doc__ = _text(_SET, field, owner)
     return put
 
 
@@ -90,57 +141,114 @@ def _field_names(fields: Mapping[str, Field]) -> str:
 
 
 class Option(Structure):
-    """A name and a value."""
+    """A name and a value.
+
+    >>> Option(name="target.type", value="IPU").value()
+    'IPU'
+    """
 
     FIELDS = declaration.OPTION
 
 
 class TensorInfo(Structure):
-    """Shape and element type of a tensor."""
+    """Shape and element type of a tensor.
+
+    >>> info = TensorInfo(shape=[2, 3], dataType=DataType.F16)
+    >>> info.shape(), info.dataType().name
+    ([2, 3], 'F16')
+    """
 
     FIELDS = declaration.TENSOR_INFO
 
     def numElements(self) -> int:
-        """Count the elements."""
+        """Count the elements.
+
+        >>> info = TensorInfo(shape=[2, 3], dataType=DataType.F16)
+        >>> info.numElements()
+        6
+        """
         return prod(self.shape())
 
     def sizeInBytes(self) -> int:
-        """Count the bytes."""
+        """Count the bytes.
+
+        >>> info = TensorInfo(shape=[2, 3], dataType=DataType.F16)
+        >>> info.sizeInBytes()
+        12
+        """
         return self.numElements() * self.dtype().itemsize
 
     def dtype(self) -> np.dtype[Any]:
-        """Return the type of a NumPy array of such elements."""
+        """Return the type of a NumPy array of such elements.
+
+        >>> info = TensorInfo(shape=[2, 3], dataType=DataType.F16)
+        >>> info.dtype().name
+        'float16'
+        """
         return np.dtype(declaration.ARRAYS[self.dataType()])
 
     @classmethod
     def of(cls, array: Array) -> TensorInfo:
-        """Return shape and type of an array; raises PvaError for a type that PopEF lacks."""
+        """Return shape and type of an array; raises PvaError for a type that PopEF lacks.
+
+        >>> TensorInfo.of(np.float32([[1, 2, 3]])).shape()
+        [1, 3]
+        """
         return cls(shape=array.shape, dataType=data_type(array.dtype))
 
 
 class ProgramFlow(Structure):
-    """Which programs load, run and save."""
+    """Which programs load, run and save.
+
+    >>> ProgramFlow(load=[0], main=[1], save=[2]).main()
+    [1]
+    """
 
     FIELDS = declaration.PROGRAM_FLOW
 
 
 class Anchor(Structure):
-    """A tensor that goes to the device or comes from it."""
+    """A tensor that goes to the device or comes from it.
+
+    >>> anchor = Anchor(name="x", type=TensorType.INPUT)
+    >>> anchor.setPrograms([1])
+    >>> anchor.name(), anchor.programs()
+    ('x', [1])
+    """
 
     FIELDS = declaration.ANCHOR
 
 
 class Metadata(Structure):
-    """How to run an executable."""
+    """How to run an executable.
+
+    >>> metadata = Metadata(executable="net", numIpus=2)
+    >>> metadata.executable(), metadata.numIpus(), metadata.replicationFactor()
+    ('net', 2, 1)
+    """
 
     FIELDS = declaration.METADATA
 
     def inputs(self) -> list[Anchor]:
-        """List the anchors of the main programs that go to the device."""
+        """List the anchors of the main programs that go to the device.
+
+        >>> x = Anchor(name="x", type=TensorType.INPUT, programs=[1])
+        >>> y = Anchor(name="y", type=TensorType.OUTPUT, programs=[1])
+        >>> metadata = Metadata(anchors=[x, y], programFlow=ProgramFlow(main=[1]))
+        >>> [anchor.name() for anchor in metadata.inputs()]
+        ['x']
+        """
         return self._of_main(TensorType.INPUT)
 
     def outputs(self) -> list[Anchor]:
-        """List the anchors of the main programs that come from the device."""
+        """List the anchors of the main programs that come from the device.
+
+        >>> x = Anchor(name="x", type=TensorType.INPUT, programs=[1])
+        >>> y = Anchor(name="y", type=TensorType.OUTPUT, programs=[1])
+        >>> metadata = Metadata(anchors=[x, y], programFlow=ProgramFlow(main=[1]))
+        >>> [anchor.name() for anchor in metadata.outputs()]
+        ['y']
+        """
         return self._of_main(TensorType.OUTPUT)
 
     def _of_main(self, kind: TensorType) -> list[Anchor]:
@@ -149,25 +257,41 @@ class Metadata(Structure):
 
 
 class ExecutableInfo(Structure):
-    """What is known of an executable without reading it."""
+    """What is known of an executable without reading it.
+
+    >>> ExecutableInfo(name="net", tilesPerIpu=4).tilesPerIpu()
+    4
+    """
 
     FIELDS = declaration.EXECUTABLE_INFO
 
 
 class TensorDataInfo(Structure):
-    """The name of a tensor whose elements are kept, with shape and type."""
+    """The name of a tensor whose elements are kept, with shape and type.
+
+    >>> TensorDataInfo(name="w", tensorInfo=TensorInfo(shape=[2, 3])).tensorInfo().shape()
+    [2, 3]
+    """
 
     FIELDS = declaration.TENSOR_DATA_INFO
 
 
 class FeedDataInfo(Structure):
-    """The name of tensors that are kept, with shape, type and number."""
+    """The name of tensors that are kept, with shape, type and number.
+
+    >>> FeedDataInfo(name="x", numTensors=8).numTensors()
+    8
+    """
 
     FIELDS = declaration.FEED_DATA_INFO
 
 
 class OpaqueInfo(Structure):
-    """Whose bytes they are, and of which executable."""
+    """Whose bytes they are, and of which executable.
+
+    >>> OpaqueInfo(name="torch", executable="net").name()
+    'torch'
+    """
 
     FIELDS = declaration.OPAQUE_INFO
 

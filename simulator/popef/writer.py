@@ -32,7 +32,23 @@ class Mode(Enum):
 
 
 class BlobWriter:
-    """The content of one blob; `write` takes it in parts, `close` ends it."""
+    """The content of one blob; `write` takes it in parts, `close` ends it.
+
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+    ...     with popef.FileWriter(path) as writer:
+    ...         blob = writer.createTensorData(info)
+    ...         blob.write(np.float32([3]))
+    ...         blob.write(np.float32([4]))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.tensors()[0].data().tolist()
+    [3.0, 4.0]
+    """
 
     def __init__(self, writer: FileWriter, kind: BlobType, info: Structure, compress: bool) -> None:
         self._writer, self._kind, self._info, self._compress = writer, kind, info, compress
@@ -40,7 +56,22 @@ class BlobWriter:
         self.closed = False
 
     def write(self, data: Any, size: int | None = None) -> None:
-        """Add bytes, the first `size` of them; raises PvaError when the blob is closed."""
+        """Add bytes, the first `size` of them; raises PvaError when the blob is closed.
+
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+        ...     with popef.FileWriter(path) as writer:
+        ...         blob = writer.createTensorData(info)
+        ...         blob.write(np.float32([3, 4, 5]), 8)  # bytes: the first two
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.tensors()[0].data().tolist()
+        [3.0, 4.0]
+        """
         if self.closed:
             raise PvaError(self._writer.path, "this blob is closed", "write to the newest one")
         content = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
@@ -49,7 +80,21 @@ class BlobWriter:
         self._parts.append(bytes(content if size is None else content[:size]))
 
     def close(self) -> None:
-        """End the blob; raises PvaError when a tensor has not the bytes of its shape."""
+        """End the blob; raises PvaError when a tensor has not the bytes of its shape.
+
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+        ...     with popef.FileWriter(path) as writer:
+        ...         blob = writer.createTensorData(info)
+        ...         blob.write(np.float32([3, 4]))
+        ...         blob.close()
+        ...         print(blob.closed)
+        True
+        """
         if self.closed:
             return
         self.closed, content = True, b"".join(self._parts)
@@ -87,6 +132,19 @@ class FileWriter:
 
     A file that is no PopEF file of tilescope is not replaced, unless it is empty. At the end of a
     `with` block that raised something nothing is written.
+
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popef
+    >>> with TemporaryDirectory() as directory:
+    ...     path = f"{directory}/net.popef"
+    ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+    ...     with popef.FileWriter(path) as writer:
+    ...         writer.createTensorData(info).write(np.float32([3, 4]))
+    ...     reader = popef.Reader()
+    ...     reader.parseFile(path)
+    ...     reader.tensors()[0].data().tolist()
+    [3.0, 4.0]
     """
 
     def __init__(self, path: str | PathLike[str], mode: Mode = Mode.WRITE) -> None:
@@ -96,7 +154,19 @@ class FileWriter:
         self._closed = False
 
     def write(self, metadata: Metadata) -> None:
-        """Write metadata."""
+        """Write metadata.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.write(popef.Metadata(executable="net"))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.metadata()[0].executable()
+        'net'
+        """
         self._blob(BlobType.METADATA, metadata).close()
 
     writeMetadata = write
@@ -107,6 +177,17 @@ class FileWriter:
         """Begin an executable, of this name or with what else is known of it.
 
         What wrote it is the version here, if `version` does not say otherwise.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createExecutable("net").write(b"program")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.executables()[0].executable()
+        b'program'
         """
         from simulator.executable_file import versions
 
@@ -118,15 +199,56 @@ class FileWriter:
         return self._blob(BlobType.POPLAR_EXECUTABLE, info, compress)
 
     def createTensorData(self, info: TensorDataInfo, compress: bool = False) -> BlobWriter:
-        """Begin the elements of a tensor."""
+        """Begin the elements of a tensor.
+
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     info = popef.TensorDataInfo(name="x", tensorInfo=popef.TensorInfo(shape=[2]))
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createTensorData(info).write(np.float32([3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.tensors()[0].info.name()
+        'x'
+        """
         return self._blob(BlobType.DATA_TENSOR, info, compress)
 
     def createFeedData(self, info: FeedDataInfo, compress: bool = False) -> BlobWriter:
-        """Begin the elements of several tensors of one name."""
+        """Begin the elements of several tensors of one name.
+
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     pair = popef.TensorInfo(shape=[2])
+        ...     info = popef.FeedDataInfo(name="x", tensorInfo=pair, numTensors=2)
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createFeedData(info).write(np.float32([1, 2, 3, 4]))
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.feeds()[0].data().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
         return self._blob(BlobType.DATA_FEED, info, compress)
 
     def createOpaqueBlob(self, name: str, executable: str) -> BlobWriter:
-        """Begin the bytes of a framework."""
+        """Begin the bytes of a framework.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     with popef.FileWriter(path) as writer:
+        ...         writer.createOpaqueBlob("torch", "net").write(b"state")
+        ...     reader = popef.Reader()
+        ...     reader.parseFile(path)
+        ...     reader.opaqueBlobs()[0].data()
+        b'state'
+        """
         return self._blob(BlobType.OPAQUE, OpaqueInfo(name=name, executable=executable))
 
     def _blob(self, kind: BlobType, info: Structure, compress: bool = False) -> BlobWriter:
@@ -139,7 +261,20 @@ class FileWriter:
         return self._open
 
     def close(self) -> None:
-        """End the last blob and put the file in place; raises PvaError."""
+        """End the last blob and put the file in place; raises PvaError.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from simulator import popef
+        >>> with TemporaryDirectory() as directory:
+        ...     path = f"{directory}/net.popef"
+        ...     writer = popef.FileWriter(path)
+        ...     print(Path(path).exists())
+        ...     writer.close()
+        ...     Path(path).exists()
+        False
+        True
+        """
         if self._closed:
             return
         if self._open is not None:
