@@ -84,44 +84,75 @@ def log(module: str, level: str, message: str) -> None:
 
 
 class Logger:
-    """The programming interface: popart.getLogger("session").setLevel("DEBUG")."""
+    """The programming interface: popart.getLogger("session").setLevel("DEBUG").
+
+    >>> Logger("session").trace("below WARN, so not written")
+    """
 
     def __init__(self, module: str = ALL) -> None:
         self._module = _module(module, "getLogger")
 
     def setLevel(self, *arguments: object) -> None:
-        """Set the level of this module, or of one by its name: setLevel("session", "OFF")."""
+        """Set the level of this module, or of one by its name: setLevel("session", "OFF").
+
+        >>> logger = Logger("session")
+        >>> logger.setLevel("WARN")
+        >>> level_of("session")
+        'WARN'
+        """
         if len(arguments) not in (1, 2):
             raise popart_exception("setLevel: a level is needed, or a module and a level")
         module = self._module if len(arguments) == 1 else _module(arguments[0], "setLevel")
         _set(module, _level(arguments[-1], "setLevel"))
 
     def log(self, level: str, message: str) -> None:
-        """Write a line of this module."""
+        """Write a line of this module.
+
+        >>> logger = Logger("session")
+        >>> logger.log("DEBUG", "below WARN, so not written")
+        """
         log(self._module, _level(level, "log"), message)
 
     def trace(self, message: str) -> None:
-        """Write a line at level TRACE."""
+        """Write a line at level TRACE.
+
+        >>> Logger("session").trace("below WARN, so not written")
+        """
         log(self._module, "TRACE", message)
 
     def debug(self, message: str) -> None:
-        """Write a line at level DEBUG."""
+        """Write a line at level DEBUG.
+
+        >>> Logger("session").debug("below WARN, so not written")
+        """
         log(self._module, "DEBUG", message)
 
     def info(self, message: str) -> None:
-        """Write a line at level INFO."""
+        """Write a line at level INFO.
+
+        >>> Logger("session").info("below WARN, so not written")
+        """
         log(self._module, "INFO", message)
 
     def warn(self, message: str) -> None:
-        """Write a line at level WARN."""
+        """Write a line at level WARN.
+
+        >>> Logger("session").warn("to standard error")
+        """
         log(self._module, "WARN", message)
 
     def error(self, message: str) -> None:
-        """Write a line at level ERR."""
+        """Write a line at level ERR.
+
+        >>> Logger("session").error("to standard error")
+        """
         log(self._module, "ERR", message)
 
     def critical(self, message: str) -> None:
-        """Write a line at level CRITICAL."""
+        """Write a line at level CRITICAL.
+
+        >>> Logger("session").critical("to standard error")
+        """
         log(self._module, "CRITICAL", message)
 
 

@@ -24,6 +24,13 @@ class VariableSettings:
 
     VariableSettings(CommGroup(...), mode), or VariableSettings(stride, groupSize, mode): of so many
     replicas, so far apart. Without a group all replicas share it.
+
+    >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+    >>> pairs.groups(4)
+    [[0, 1], [2, 3]]
+    >>> apart = VariableSettings(2, 2)  # two replicas, two apart
+    >>> apart.groups(4)
+    [[0, 2], [1, 3]]
     """
 
     def __init__(
@@ -51,7 +58,11 @@ class VariableSettings:
         self.verify()
 
     def verify(self) -> None:
-        """Raise popart_exception for a group without a size."""
+        """Raise popart_exception for a group without a size.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.verify()
+        """
         kinds = (CommGroupType.Consecutive, CommGroupType.Orthogonal)
         sized = self._group is None or self._group.type in kinds
         if sized and (self._size < 1 or (self._group is None and self._stride < 1)):
@@ -61,9 +72,21 @@ class VariableSettings:
 
     # PopART's getters, under its names.
     def isUsingCommGroup(self) -> bool:
+        """Return whether the replicas are a CommGroup, not a stride and a size.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.isUsingCommGroup(), VariableSettings(2, 2).isUsingCommGroup()
+        (True, False)
+        """
         return self._group is not None
 
     def getSharedVariableDomain(self) -> CommGroup:
+        """Return the CommGroup; raises popart_exception where there is none.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.getSharedVariableDomain().replicaGroupSize
+        2
+        """
         if self._group is None:
             raise popart_exception(
                 "The variable settings were not initialised using a `popart::CommGroup` instance."
@@ -71,38 +94,79 @@ class VariableSettings:
         return self._group
 
     def getCommGroupType(self) -> CommGroupType:
+        """Return the kind of the CommGroup; raises popart_exception where there is none.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.getCommGroupType().name
+        'Consecutive'
+        """
         return self.getSharedVariableDomain().type
 
     def getStride(self, replicas: int = 0) -> int:
-        """Return the distance of the replicas of a group, among so many."""
+        """Return the distance of the replicas of a group, among so many.
+
+        >>> apart = VariableSettings(2, 2)  # two replicas, two apart
+        >>> apart.getStride()
+        2
+        """
         if self._group is not None and self._group.type is CommGroupType.Orthogonal and replicas:
             return replicas // self._size
         return self._stride if self._group is None else 1
 
     def getGroupSize(self) -> int:
+        """Return the size of a group as it was set; 0 for all replicas.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.getGroupSize()
+        2
+        """
         return self._size
 
     def getRetrievalMode(self) -> VariableRetrievalMode:
+        """Return of which replicas the weight is read.
+
+        >>> VariableSettings().getRetrievalMode().name
+        'OnePerGroup'
+        """
         return self._mode
 
     def getRealGroupSize(self, replicas: int) -> int:
-        """Count the replicas of a group, among so many."""
+        """Count the replicas of a group, among so many.
+
+        >>> VariableSettings().getRealGroupSize(4)
+        4
+        """
         if self._group is None:
             return self._size
         whole = {CommGroupType.All: replicas, CommGroupType["None"]: 1}
         return whole.get(self._group.type, self._size)
 
     def getGroupCount(self, replicas: int) -> int:
-        """Count the groups of so many replicas."""
+        """Count the groups of so many replicas.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.getGroupCount(4)
+        2
+        """
         return replicas // self.getRealGroupSize(replicas)
 
     def numReplicasReturningVariable(self, replicas: int) -> int:
-        """Count the replicas, of so many, of which the weight is read."""
+        """Count the replicas, of so many, of which the weight is read.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.numReplicasReturningVariable(4)
+        2
+        """
         every = self._mode is VariableRetrievalMode.AllReplicas
         return replicas if every else self.getGroupCount(replicas)
 
     def getGroupRepresentative(self, group: int) -> int:
-        """Return the first replica of a group."""
+        """Return the first replica of a group.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> [pairs.getGroupRepresentative(group) for group in (0, 1)]
+        [0, 2]
+        """
         kind = None if self._group is None else self._group.type
         if kind is None:
             return group // self._stride * self._stride * self._size + group % self._stride
@@ -110,7 +174,11 @@ class VariableSettings:
         return 0 if kind is CommGroupType.All else group * (self._size if by_size else 1)
 
     def groups(self, replicas: int) -> list[list[int]]:
-        """Return the replicas of each group, of so many."""
+        """Return the replicas of each group, of so many.
+
+        >>> VariableSettings().groups(4)
+        [[0, 1, 2, 3]]
+        """
         size, stride = self.getRealGroupSize(replicas), self.getStride(replicas)
         if size < 1 or replicas % (size * stride) or size & (size - 1):
             raise popart_exception(
@@ -121,7 +189,12 @@ class VariableSettings:
         return [[begin + stride * place for place in range(size)] for begin in first]
 
     def shapeOnReplica(self, shape: Sequence[int], replicas: int, name: str = "") -> list[int]:
-        """Return the shape of a replica's weight, by that of all groups together."""
+        """Return the shape of a replica's weight, by that of all groups together.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.shapeOnReplica([2, 5], 4)  # two groups
+        [5]
+        """
         count = self.getGroupCount(replicas)
         if count == 1:
             return list(shape)
@@ -133,18 +206,33 @@ class VariableSettings:
         return list(shape[1:])
 
     def shapeOnHost(self, shape: Sequence[int], replicas: int) -> list[int]:
-        """Return the shape of the weights of all groups, by that of one."""
+        """Return the shape of the weights of all groups, by that of one.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.shapeOnHost([5], 4)
+        [2, 5]
+        """
         count = self.getGroupCount(replicas)
         return list(shape) if count == 1 else [count, *shape]
 
     # Values
     def distances(self, replicas: int) -> list[int]:
-        """Return how far the partners of each round are that add up what a group has."""
+        """Return how far the partners of each round are that add up what a group has.
+
+        >>> apart = VariableSettings(2, 2)  # two replicas, two apart
+        >>> apart.distances(4)
+        [2]
+        """
         (group, *_) = self.groups(replicas)
         return [self.getStride(replicas) << turn for turn in range(len(group).bit_length() - 1)]
 
     def of_replicas(self, values: Array, shape: Sequence[int], replicas: int) -> Array:
-        """Return the weight [replicas, *shape] of each, by those of groups, of all, or by one."""
+        """Return the weight [replicas, *shape] of each, by those of groups, of all, or by one.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.of_replicas(np.array([[7], [8]]), [1], 4).tolist()
+        [[7], [7], [8], [8]]
+        """
         if values.shape == tuple(shape):
             return np.broadcast_to(values, (replicas, *shape))
         if len(values) == replicas:
@@ -155,7 +243,12 @@ class VariableSettings:
         return np.asarray(values[places])
 
     def read(self, values: Array, replicas: int) -> Array:
-        """Return what is read of the weight [replicas, ...] of each."""
+        """Return what is read of the weight [replicas, ...] of each.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> pairs.read(np.array([1, 2, 3, 4]), 4).tolist()  # of the first of each group
+        [1, 3]
+        """
         groups = self.groups(replicas)
         if self._mode is VariableRetrievalMode.AllReplicas:
             return values
@@ -167,7 +260,14 @@ class VariableSettings:
 
     # In a model
     def note(self, tensor: onnx.TensorProto) -> None:
-        """Write the settings into an initialiser, where a session finds them."""
+        """Write the settings into an initialiser, where a session finds them.
+
+        >>> pairs = VariableSettings(CommGroup(CommGroupType.Consecutive, 2))
+        >>> weight = onnx.TensorProto(name="w")
+        >>> pairs.note(weight)
+        >>> settings_of([weight])["w"].groups(4)
+        [[0, 1], [2, 3]]
+        """
         kind = -1 if self._group is None else int(self._group.type)
         tensor.doc_string = " ".join(
             map(str, (NOTE, kind, self._stride, self._size, int(self._mode)))

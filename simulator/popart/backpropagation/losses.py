@@ -27,6 +27,9 @@ class NllLoss:
     """The negative logarithm of the probability of each sample's label.
 
     Samples whose label is `ignore_index` do not count.
+
+    >>> NllLoss("probs", "labels", "loss").reduction.name
+    'Sum'
     """
 
     probs: str
@@ -38,20 +41,39 @@ class NllLoss:
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """Name the tensors that the loss is computed of.
+
+        >>> NllLoss("probs", "labels", "loss").inputs
+        ('probs', 'labels')
+        """
         return self.probs, self.labels
 
     def output(self, place: int) -> str:
-        """Name the loss, to be an anchor."""
+        """Name the loss, to be an anchor.
+
+        >>> NllLoss("probs", "labels", "loss").output(0)
+        'loss'
+        """
         return self.name
 
     def virtualGraph(self, ipu: int) -> None:
-        """Place the loss on an IPU."""
+        """Place the loss on an IPU.
+
+        >>> loss = NllLoss("probs", "labels", "loss")
+        >>> loss.virtualGraph(1)
+        >>> list(loss.where.values())
+        [1]
+        """
         self.where[IPU_ATTRIBUTE] = ipu
 
 
 @dataclass(slots=True)
 class L1Loss:
-    """`scale` times the sum of absolute values; PopART calls the scale lambda."""
+    """`scale` times the sum of absolute values; PopART calls the scale lambda.
+
+    >>> L1Loss("x", "loss", 0.5).reduction.name
+    'Sum'
+    """
 
     input: str
     name: str
@@ -61,6 +83,11 @@ class L1Loss:
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """Name the tensors that the loss is computed of.
+
+        >>> L1Loss("x", "loss", 0.5).inputs
+        ('x',)
+        """
         return (self.input,)
 
     output, virtualGraph = NllLoss.output, NllLoss.virtualGraph
@@ -68,7 +95,11 @@ class L1Loss:
 
 @dataclass(slots=True)
 class IdentityLoss:
-    """What the model has computed as a loss itself."""
+    """What the model has computed as a loss itself.
+
+    >>> IdentityLoss("x", "loss").reduction.name
+    'Sum'
+    """
 
     input: str
     name: str
@@ -77,6 +108,11 @@ class IdentityLoss:
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """Name the tensors that the loss is computed of.
+
+        >>> IdentityLoss("x", "loss").inputs
+        ('x',)
+        """
         return (self.input,)
 
     output, virtualGraph = NllLoss.output, NllLoss.virtualGraph

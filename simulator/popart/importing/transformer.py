@@ -18,7 +18,20 @@ LARGEST = float(np.finfo(np.float16).max)
 
 
 class GraphTransformer:
-    """A model that is being changed: GraphTransformer("model.onnx").convertFloatsToHalfs()."""
+    """A model that is being changed: GraphTransformer("model.onnx").convertFloatsToHalfs().
+
+    >>> from simulator import popart
+    >>> builder = popart.Builder()
+    >>> x = builder.addInputTensor("FLOAT", [2])
+    >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+    >>> y = builder.aiOnnx.add([x, w])
+    >>> builder.addOutputTensor(y)
+    >>> transformer = GraphTransformer(builder.getModelProto())
+    >>> transformer.convertFloatsToHalfs()
+    >>> model = onnx.load_from_string(transformer.getModelProto())
+    >>> model.graph.initializer[0].data_type == TensorProto.FLOAT16
+    True
+    """
 
     def __init__(self, modelProtoOrFilename: Model) -> None:
         model, self._what, self._folder = read_model(modelProtoOrFilename)
@@ -26,7 +39,19 @@ class GraphTransformer:
         self._model.CopyFrom(model)
 
     def getModelProto(self) -> bytes:
-        """Return the model as a serialised ModelProto."""
+        """Return the model as a serialised ModelProto.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+        >>> y = builder.aiOnnx.add([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> model.graph.node[0].op_type
+        'Add'
+        """
         return bytes(self._model.SerializeToString())
 
     def convertFloatsToHalfs(self) -> None:
@@ -34,6 +59,18 @@ class GraphTransformer:
 
         A number beyond what a half can be, as the -3.4e38 of a mask, becomes the half next to it,
         -65504; a UserWarning names the tensor. What is infinite stays so.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+        >>> y = builder.aiOnnx.add([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> transformer.convertFloatsToHalfs()
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> model.graph.initializer[0].data_type == TensorProto.FLOAT16
+        True
         """
         graphs = list(_graphs(self._model.graph))
         nodes = [node for graph in graphs for node in graph.node]
@@ -51,7 +88,20 @@ class GraphTransformer:
                     value.type.tensor_type.elem_type = TensorProto.FLOAT16
 
     def convertInitializersToConstants(self, ids: Iterable[str]) -> None:
-        """Make weights constants, which cannot change."""
+        """Make weights constants, which cannot change.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+        >>> y = builder.aiOnnx.add([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> transformer.convertInitializersToConstants([w])
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> [node.op_type for node in model.graph.node]
+        ['Constant', 'Add']
+        """
         graph, names = self._model.graph, list(ids)
         stored = {tensor.name: tensor for tensor in graph.initializer}
         unknown = [name for name in names if name not in stored]
@@ -70,17 +120,55 @@ class GraphTransformer:
             field.extend(copies)
 
     def convertAllFixedPointInitializersToConstants(self) -> None:
-        """Make weights of whole numbers constants."""
+        """Make weights of whole numbers constants.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> w = builder.addInitializedInputTensor(np.int32([1, 2]), "w")
+        >>> builder.addOutputTensor(builder.aiOnnx.abs([w]))
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> transformer.convertAllFixedPointInitializersToConstants()
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> [node.op_type for node in model.graph.node]
+        ['Constant', 'Abs']
+        """
         stored = self._model.graph.initializer
         kinds = {row.onnx for row in ELEMENT_TYPES.values() if np.dtype(row.host).kind in "iu"}
         self.convertInitializersToConstants(t.name for t in stored if t.data_type in kinds)
 
     def saveInitializersExternally(self, ids: Iterable[str], fn: str) -> None:
-        """Move the values of weights to a file, which the model then names."""
+        """Move the values of weights to a file, which the model then names.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+        >>> y = builder.aiOnnx.add([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as directory:
+        ...     transformer.saveInitializersExternally([w], f"{directory}/weights")
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> len(model.graph.initializer[0].raw_data)
+        0
+        """
         save_externally(self._model.graph.initializer, ids, str(fn), self._what)
 
     def removeUnusedInputs(self) -> None:
-        """Take away inputs and weights that no node reads."""
+        """Take away inputs and weights that no node reads.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> y = builder.addInputTensor("FLOAT", [2])
+        >>> builder.addOutputTensor(builder.aiOnnx.relu([x]))
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> transformer.removeUnusedInputs()
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> [value.name for value in model.graph.input] == [x]
+        True
+        """
         read = {
             name for graph in _graphs(self._model.graph) for n in graph.node for name in n.input
         }
@@ -90,7 +178,20 @@ class GraphTransformer:
                 del field[place]
 
     def prepareNodesForTraining(self) -> None:
-        """Leave all as it is: a TrainingSession trains norms and drops whatever they are told."""
+        """Leave all as it is: a TrainingSession trains norms and drops whatever they are told.
+
+        >>> from simulator import popart
+        >>> builder = popart.Builder()
+        >>> x = builder.addInputTensor("FLOAT", [2])
+        >>> w = builder.addInitializedInputTensor(np.float32([1, 2]), "w")
+        >>> y = builder.aiOnnx.add([x, w])
+        >>> builder.addOutputTensor(y)
+        >>> transformer = GraphTransformer(builder.getModelProto())
+        >>> transformer.prepareNodesForTraining()
+        >>> model = onnx.load_from_string(transformer.getModelProto())
+        >>> model.graph.node[0].op_type
+        'Add'
+        """
 
     def _halve(self, tensor: onnx.TensorProto, name: str) -> None:
         if tensor.data_type != TensorProto.FLOAT:

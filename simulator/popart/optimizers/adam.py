@@ -60,6 +60,9 @@ class Adam(Optimizer):
     m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2, of AdaMax max(beta2 v, |g|);
     x = m' / (sqrt(v') + eps), both moments without the bias of their first steps, of AdaMax
     m' / (v + eps); w -= rate (x + decay w), of Lamb times min(|w|, maxWeightNorm) / |x + decay w|.
+
+    >>> Adam({"defaultLearningRate": (0.5, False)}).of("w")["learningRate"].val()
+    0.5
     """
 
     DEFAULTS: ClassVar[Mapping[str, float]] = {

@@ -41,6 +41,9 @@ class Adaptive(Optimizer):
     s = alpha s + (1 - alpha) g^2, of AdaGrad s + g^2; x = g / (sqrt(s) + eps), centred by the mean
     of g, of AdaDelta g sqrt(d + eps) / sqrt(s + eps) with d that mean of x^2;
     v = momentum v + x; w -= rate (v + decay w).
+
+    >>> Adaptive({"defaultLearningRate": (0.5, False)}).of("w")["learningRate"].val()
+    0.5
     """
 
     DEFAULTS: ClassVar[Mapping[str, float]] = {

@@ -73,6 +73,10 @@ class SGD(Optimizer):
 
     v = momentum v + (1 - dampening) (g + decay w); w -= rate v. SGD(0.1), whose rate can be changed
     between runs (session.updateOptimizerFromHost), or SGD({"defaultMomentum": (0.9, True), ...}).
+
+    >>> optimizer = SGD({"defaultLearningRate": (0.5, False), "defaultMomentum": (0.75, True)})
+    >>> optimizer.learnRate(), optimizer.of("w")["momentum"].val()
+    (0.5, 0.75)
     """
 
     DEFAULTS: ClassVar[Mapping[str, float]] = {
@@ -104,9 +108,19 @@ class SGD(Optimizer):
             raise popart_exception(f"{subject}: dampening has to be 0 with nesterov")
 
     def learnRate(self) -> float:
+        """Return the learning rate of weights without one of their own.
+
+        >>> SGD(0.5).learnRate()
+        0.5
+        """
         return self._values["learningRate"].value
 
     def weightDecay(self) -> float:
+        """Return the decay of weights without one of their own.
+
+        >>> SGD(0.5, 0.25).weightDecay()
+        0.25
+        """
         return self._values["weightDecay"].value
 
     def traits(self) -> tuple[object, ...]:

@@ -23,15 +23,30 @@ POSITIVE = ("eps", "lossScaling", "velocityScaling", "maxWeightNorm")
 
 @dataclass(frozen=True, slots=True)
 class OptimizerValue:
-    """A parameter: its value, and whether it is part of the program."""
+    """A parameter: its value, and whether it is part of the program.
+
+    >>> value = OptimizerValue(0.1, False)
+    >>> value.val(), value.isConst()
+    (0.1, False)
+    """
 
     value: float
     constant: bool = True
 
     def val(self) -> float:
+        """Return the number.
+
+        >>> OptimizerValue(0.1).val()
+        0.1
+        """
         return self.value
 
     def isConst(self) -> bool:
+        """Return whether the number is part of the program.
+
+        >>> OptimizerValue(0.1).isConst()
+        True
+        """
         return self.constant
 
 
@@ -96,7 +111,12 @@ def value_of(value: Any, subject: str, *, constant: bool = True) -> OptimizerVal
 
 
 class ClipNormSettings:
-    """A limit to the norm of the gradients of some weights together, or of all."""
+    """A limit to the norm of the gradients of some weights together, or of all.
+
+    >>> clip = ClipNormSettings(["w"], 2.0)
+    >>> clip.getWeightIds(), clip.getMaxNorm()
+    (('w',), 2.0)
+    """
 
     def __init__(self, weightIds: Iterable[str] | None, maxNorm: float) -> None:
         limit = value_of(maxNorm, "ClipNormSettings: maxNorm").value
@@ -108,22 +128,48 @@ class ClipNormSettings:
 
     @classmethod
     def clipWeights(cls, weightIds: Iterable[str], maxNorm: float) -> ClipNormSettings:
-        """Limit the norm of the gradients of these weights."""
+        """Limit the norm of the gradients of these weights.
+
+        >>> clip = ClipNormSettings.clipWeights(["w"], 2.0)
+        >>> clip.covers("w"), clip.covers("b")
+        (True, False)
+        """
         return cls(weightIds, maxNorm)
 
     @classmethod
     def clipAllWeights(cls, maxNorm: float) -> ClipNormSettings:
-        """Limit the norm of the gradients of all weights."""
+        """Limit the norm of the gradients of all weights.
+
+        >>> ClipNormSettings.clipAllWeights(2.0).covers("b")
+        True
+        """
         return cls(None, maxNorm)
 
     def getWeightIds(self) -> tuple[str, ...]:
+        """Name the weights, none where all are meant.
+
+        >>> clip = ClipNormSettings.clipWeights(["w"], 2.0)
+        >>> clip.getWeightIds()
+        ('w',)
+        """
         return self._weights or ()
 
     def getMaxNorm(self) -> float:
+        """Return the limit.
+
+        >>> clip = ClipNormSettings.clipWeights(["w"], 2.0)
+        >>> clip.getMaxNorm()
+        2.0
+        """
         return self._limit
 
     def covers(self, weight: str) -> bool:
-        """Return whether a weight's gradient is limited."""
+        """Return whether a weight's gradient is limited.
+
+        >>> clip = ClipNormSettings.clipWeights(["w"], 2.0)
+        >>> clip.covers("w")
+        True
+        """
         return self._weights is None or weight in self._weights
 
     def __eq__(self, settings: object) -> bool:
@@ -138,6 +184,10 @@ class Optimizer:
 
     A value is a number and whether it is constant, so part of the program; those left out are the
     defaults, which are constant. `insertSpecific` gives a weight values of its own.
+
+    >>> from simulator.popart import SGD
+    >>> SGD({"defaultLearningRate": (0.5, False), "lossScaling": (8, True)}).getLossScalingVal()
+    8.0
     """
 
     DEFAULTS: ClassVar[Mapping[str, float]] = {}  # parameter -> value
@@ -166,7 +216,14 @@ class Optimizer:
         self._check_together(self._values, kind)
 
     def insertSpecific(self, tensor: str, values: Mapping[str, Given]) -> None:
-        """Set values of one weight: insertSpecific("w", {"learningRate": (0.2, False)})."""
+        """Set values of one weight: insertSpecific("w", {"learningRate": (0.2, False)}).
+
+        >>> from simulator.popart import SGD
+        >>> optimizer = SGD({"defaultLearningRate": (0.5, False)})
+        >>> optimizer.insertSpecific("w", {"learningRate": (0.25, False)})
+        >>> optimizer.of("w")["learningRate"].val(), optimizer.of("b")["learningRate"].val()
+        (0.25, 0.5)
+        """
         kind = f"{type(self).__name__}.insertSpecific"
         parameters = [name for name in self.DEFAULTS if name != LOSS_SCALING]
         unknown = [name for name in values if name not in parameters]
@@ -179,6 +236,12 @@ class Optimizer:
         self._specific[tensor] = specific
 
     def getLossScalingVal(self) -> float:
+        """Return what the loss is multiplied by.
+
+        >>> from simulator.popart import SGD
+        >>> SGD({"lossScaling": (8, True)}).getLossScalingVal()
+        8.0
+        """
         return self._values[LOSS_SCALING].value
 
     def compiled(self) -> list[object]:

@@ -82,7 +82,12 @@ _LEVELS = {
 
 
 class Patterns:
-    """The patterns that are applied: a level, or their names; the default set if none is given."""
+    """The patterns that are applied: a level, or their names; the default set if none is given.
+
+    >>> patterns = Patterns(["OpToIdentity"])
+    >>> patterns.OpToIdentity, patterns.PostNRepl
+    (True, False)
+    """
 
     def __init__(
         self, patterns: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
@@ -105,7 +110,11 @@ class Patterns:
             self.enablePattern(name, on)
 
     def enablePattern(self, name: str, enabled: bool = True) -> Patterns:
-        """Switch a pattern on or off."""
+        """Switch a pattern on or off.
+
+        >>> Patterns().enablePattern("PostNRepl", False).PostNRepl
+        False
+        """
         if name in WITHOUT_EFFECT:
             log("pattern", "INFO", f"Patterns: {name} has no effect here")
             self._idle[name] = bool(enabled)
@@ -116,7 +125,11 @@ class Patterns:
         return self
 
     def enableRuntimeAsserts(self, enabled: bool) -> Patterns:
-        """Take whether PopART shall ask for the patterns that it needs; here none is."""
+        """Take whether PopART shall ask for the patterns that it needs; here none is.
+
+        >>> Patterns().enableRuntimeAsserts(False).isPatternEnabled("PostNRepl")
+        True
+        """
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -133,10 +146,21 @@ class Patterns:
         return self.isPatternEnabled(name)
 
     def isPatternEnabled(self, name: str) -> bool:
+        """Return whether a pattern is on.
+
+        >>> patterns = Patterns(["OpToIdentity"])
+        >>> patterns.isPatternEnabled("OpToIdentity")
+        True
+        """
         return self._on.get(name, self._idle.get(name, False))
 
     @staticmethod
     def getAllPreAliasPatternNames() -> list[str]:
+        """List the patterns that change anything here.
+
+        >>> Patterns.getAllPreAliasPatternNames()[:2]
+        ['PreUniRepl', 'OpToIdentity']
+        """
         return list(NAMES)
 
     def __repr__(self) -> str:

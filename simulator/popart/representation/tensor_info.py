@@ -79,7 +79,12 @@ def type_name(number: int, subject: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """The type and shape of a tensor: TensorInfo("FLOAT", [1, 2]), or of a NumPy array."""
+    """The type and shape of a tensor: TensorInfo("FLOAT", [1, 2]), or of a NumPy array.
+
+    >>> info = TensorInfo("FLOAT16", [2, 3])
+    >>> info.shape(), info.data_type()
+    ([2, 3], 'FLOAT16')
+    """
 
     type: str
     dims: tuple[int, ...]
@@ -95,52 +100,97 @@ class TensorInfo:
         object.__setattr__(self, "dims", _sizes(shape))
 
     def shape(self) -> list[int]:
-        """Return the sizes of the dimensions."""
+        """Return the sizes of the dimensions.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).shape()
+        [2, 3]
+        """
         return list(self.dims)
 
     def data_type(self) -> str:
+        """Return the type in the words of ONNX: FLOAT.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).data_type()
+        'FLOAT16'
+        """
         return self.type
 
     def data_type_lcase(self) -> str:
-        """Return the type in NumPy's words: float32."""
+        """Return the type in NumPy's words: float32.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).data_type_lcase()
+        'float16'
+        """
         return self.host.name
 
     def nelms(self) -> int:
-        """Count the elements."""
+        """Count the elements.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).nelms()
+        6
+        """
         return element_count(self.dims)
 
     def nbytes(self) -> int:
-        """Count the bytes on the host."""
+        """Count the bytes on the host.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).nbytes()
+        12
+        """
         return self.nelms() * self.host.itemsize
 
     def stored_bytes(self) -> int:
-        """Count the bytes in a file, which packs what is narrower than a byte."""
+        """Count the bytes in a file, which packs what is narrower than a byte.
+
+        >>> TensorInfo("UINT4", [3]).stored_bytes()
+        2
+        """
         return -(-self.nelms() * self.bits // 8) if self.bits else self.nbytes()
 
     @property
     def host(self) -> np.dtype[Any]:
-        """Return the type of the host's arrays."""
+        """Return the type of the host's arrays.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).host
+        dtype('float16')
+        """
         return np.dtype(ELEMENT_TYPES[self.type].host)
 
     @property
     def device(self) -> Type:
-        """Return the type of the device's elements."""
+        """Return the type of the device's elements.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).device.name
+        'half'
+        """
         return ELEMENT_TYPES[self.type].device
 
     @property
     def bits(self) -> int:
-        """Return how many bits a number has for which host and device have wider ones, else 0."""
+        """Return how many bits a number has for which host and device have wider ones, else 0.
+
+        >>> TensorInfo("UINT4", [3]).bits
+        4
+        """
         return ELEMENT_TYPES[self.type].bits
 
     @property
     def packed(self) -> np.dtype[np.generic]:
-        """Return the type of the arrays that onnx has of the type: `host`, or a narrow one."""
+        """Return the type of the arrays that onnx has of the type: `host`, or a narrow one.
+
+        >>> TensorInfo("FLOAT16", [2, 3]).packed
+        dtype('float16')
+        """
         row = ELEMENT_TYPES[self.type]
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(row.onnx) if row.bits else row.host)
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Return the least and the largest number of a type of whole numbers."""
+        """Return the least and the largest number of a type of whole numbers.
+
+        >>> TensorInfo("INT8", [3]).limits
+        (-128, 127)
+        """
         kind = self.host
         bits = self.bits or 8 * kind.itemsize
         return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.kind == "i" else (0, (1 << bits) - 1)
@@ -206,26 +256,53 @@ def to_device(values: Array, info: TensorInfo, subject: str) -> Array:
 
 @dataclass(slots=True)
 class InputShapeInfo:
-    """Types and shapes of inputs that a model leaves open."""
+    """Types and shapes of inputs that a model leaves open.
+
+    >>> infos = InputShapeInfo().add("x", TensorInfo("FLOAT", [2]))
+    >>> infos.get("x").shape()
+    [2]
+    """
 
     _infos: dict[str, TensorInfo] = field(default_factory=dict)
 
     def add(self, name: str, info: TensorInfo) -> InputShapeInfo:
-        """Return what an input is; gives itself, so that calls can be chained."""
+        """Return what an input is; gives itself, so that calls can be chained.
+
+        >>> infos = InputShapeInfo().add("x", TensorInfo("FLOAT", [2]))
+        >>> infos.has("x")
+        True
+        """
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"InputShapeInfo: {name!r} is {info!r}; a TensorInfo is needed")
         self._infos[name] = info
         return self
 
     def get(self, name: str) -> TensorInfo:
-        """Return what was said of an input; raises popart_exception."""
+        """Return what was said of an input; raises popart_exception.
+
+        >>> infos = InputShapeInfo().add("x", TensorInfo("FLOAT", [2]))
+        >>> infos.get("x").shape()
+        [2]
+        """
         if name not in self._infos:
             input_names = ", ".join(self._infos) or "none"
             raise popart_exception(f"InputShapeInfo: no input {name!r}; there are {input_names}")
         return self._infos[name]
 
     def has(self, name: str) -> bool:
+        """Return whether anything was said of an input.
+
+        >>> infos = InputShapeInfo().add("x", TensorInfo("FLOAT", [2]))
+        >>> infos.has("x"), infos.has("y")
+        (True, False)
+        """
         return name in self._infos
 
     def getAllTensorIds(self) -> list[str]:
+        """Name the inputs that something was said of.
+
+        >>> infos = InputShapeInfo().add("x", TensorInfo("FLOAT", [2]))
+        >>> infos.getAllTensorIds()
+        ['x']
+        """
         return list(self._infos)

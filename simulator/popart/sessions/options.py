@@ -214,7 +214,13 @@ def _of_group(group: str, name: str, value: Any) -> Any:
 
 
 class SessionOptions:
-    """Options by name: opts.engineOptions = {"debug.instrument": "true"}."""
+    """Options by name: opts.engineOptions = {"debug.instrument": "true"}.
+
+    >>> options = SessionOptions(enableReplicatedGraphs=True)
+    >>> options.replicatedGraphCount = 2
+    >>> options.replicas
+    2
+    """
 
     def __init__(self, **options: Any) -> None:
         object.__setattr__(self, "_named", set())
@@ -253,29 +259,53 @@ class SessionOptions:
 
     @property
     def replicas(self) -> int:
-        """Count the copies of the model in this instance."""
+        """Count the copies of the model in this instance.
+
+        >>> SessionOptions(enableReplicatedGraphs=True, replicatedGraphCount=4).replicas
+        4
+        """
         return int(self.replicatedGraphCount) if self.enableReplicatedGraphs else 1
 
     @property
     def total_replicas(self) -> int:
-        """Count the copies of the model in all instances."""
+        """Count the copies of the model in all instances.
+
+        >>> options = SessionOptions(enableDistributedReplicatedGraphs=True)
+        >>> options.globalReplicationFactor = 8
+        >>> options.total_replicas
+        8
+        """
         of_all = self.enableDistributedReplicatedGraphs
         return int(self.globalReplicationFactor) if of_all else self.replicas
 
     @property
     def factor(self) -> int:
-        """Count the micro-batches of a change of the weights."""
+        """Count the micro-batches of a change of the weights.
+
+        >>> SessionOptions(enableGradientAccumulation=True, accumulationFactor=4).factor
+        4
+        """
         return int(self.accumulationFactor) if self.enableGradientAccumulation else 1
 
     @property
     def share(self) -> float:
-        """Return how much a sum of gradients counts: all, or what makes it their mean."""
+        """Return how much a sum of gradients counts: all, or what makes it their mean.
+
+        >>> options = SessionOptions(enableGradientAccumulation=True, accumulationFactor=4)
+        >>> options.accumulationAndReplicationReductionType = "Mean"
+        >>> options.share
+        0.25
+        """
         mean = self.accumulationAndReplicationReductionType == "Mean"
         return 1 / (self.factor * self.total_replicas) if mean else 1.0
 
     @property
     def synthetic(self) -> bool:
-        """Return whether inputs are on the device already."""
+        """Return whether inputs are on the device already.
+
+        >>> SessionOptions(syntheticDataMode=SyntheticDataMode.Zeros).synthetic
+        True
+        """
         return self.syntheticDataMode is not SyntheticDataMode.Off
 
     def uses_virtual_graphs(self, ipus: int) -> bool:
@@ -283,6 +313,9 @@ class SessionOptions:
 
         PopART's programs note IPUs and leave the mode out, which then is Off: so it is here on a
         device of one IPU.
+
+        >>> SessionOptions().uses_virtual_graphs(1), SessionOptions().uses_virtual_graphs(2)
+        (False, True)
         """
         named = "virtualGraphMode" in self.__dict__["_named"]
         off = self.virtualGraphMode is VirtualGraphMode.Off
@@ -290,17 +323,29 @@ class SessionOptions:
 
     @property
     def phased(self) -> bool:
-        """Return whether the phases of nodes place them, and load what they read."""
+        """Return whether the phases of nodes place them, and load what they read.
+
+        >>> SessionOptions(virtualGraphMode=VirtualGraphMode.ExecutionPhases).phased
+        True
+        """
         return self.virtualGraphMode is VirtualGraphMode.ExecutionPhases
 
     @property
     def balances(self) -> bool:
-        """Return whether nodes are balanced over the IPUs."""
+        """Return whether nodes are balanced over the IPUs.
+
+        >>> SessionOptions(autoVirtualGraph=True).balances
+        True
+        """
         return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
 
     @property
     def cache(self) -> Path | None:
-        """Return the folder of compiled models, None where they are not kept."""
+        """Return the folder of compiled models, None where they are not kept.
+
+        >>> SessionOptions(enableEngineCaching=True, cachePath="models").cache.name
+        'models'
+        """
         folder = next((os.environ[name] for name in CACHES if os.environ.get(name)), "")
         if self.enableEngineCaching:
             folder = str(self.cachePath)
@@ -308,7 +353,11 @@ class SessionOptions:
 
     @property
     def io_tiles(self) -> int:
-        """Count the I/O tiles of each IPU; raises popart_exception without virtual graphs."""
+        """Count the I/O tiles of each IPU; raises popart_exception without virtual graphs.
+
+        >>> SessionOptions(numIOTiles=32).io_tiles
+        32
+        """
         count = int(self.numIOTiles)
         if count and self.virtualGraphMode is VirtualGraphMode.Off:
             raise popart_exception(
@@ -317,7 +366,11 @@ class SessionOptions:
         return count
 
     def compiled(self) -> dict[str, Any]:
-        """Return what of the options a compiled program may depend on."""
+        """Return what of the options a compiled program may depend on.
+
+        >>> SessionOptions(numIOTiles=32).compiled()["numIOTiles"]
+        32
+        """
         engine_settings = engine_options.resolve(self.engineOptions)
         left_out = ("_named", *WITHOUT_EFFECT, *OF_THE_HOST)
         values = {name: value for name, value in vars(self).items() if name not in left_out}
@@ -326,12 +379,22 @@ class SessionOptions:
         return dict(sorted(values.items()))
 
     def enableExplicitIR(self, enable: bool) -> None:
-        """Take note: loops and copies with the host are explicit here in any case."""
+        """Take note: loops and copies with the host are explicit here in any case.
+
+        >>> options = SessionOptions()
+        >>> options.enableExplicitIR(True)
+        >>> options.useHostCopyOps
+        True
+        """
         self.enableExplicitMainLoops = self.useHostCopyOps = enable
 
     @property
     def of_products(self) -> dict[str, Any]:
-        """Return the options of poplin's products."""
+        """Return the options of poplin's products.
+
+        >>> SessionOptions(partialsTypeMatMuls="half").of_products
+        {'partialsType': 'half'}
+        """
         partials = self.partialsTypeMatMuls
         partials_option = {"partialsType": partials} if partials else {}
         return {**self.convolutionOptions, **partials_option, **self.matmulOptions}

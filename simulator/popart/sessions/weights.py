@@ -78,7 +78,7 @@ class Weights:
         raise NotImplementedError
 
     def broadcastWeights(self, rootRank: int = 0) -> None:
-        """Give all instances that `poprun` started the weights that one has on the host.
+        """Send the weights that one instance has on the host to all that `poprun` started.
 
         Raises popart_exception for an instance that is not there, and for weights without values.
 

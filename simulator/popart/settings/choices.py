@@ -71,7 +71,11 @@ VariableRetrievalMode = IntEnum(
 
 @dataclass(slots=True)
 class CommGroup:
-    """Which replicas belong together: all, so many that follow each other, or every n-th."""
+    """Which replicas belong together: all, so many that follow each other, or every n-th.
+
+    >>> list(CommGroup(CommGroupType.Consecutive, 2))
+    [1, 2]
+    """
 
     type: CommGroupType = CommGroupType.All
     replicaGroupSize: int = 0
@@ -83,7 +87,11 @@ class CommGroup:
 
 @dataclass(slots=True)
 class TensorLocation:
-    """Where tensors lie: on the chip, or in remote buffers; sharded ones are whole here."""
+    """Where tensors lie: on the chip, or in remote buffers; sharded ones are whole here.
+
+    >>> TensorLocation(TensorStorage.OffChip).storage.name
+    'OffChip'
+    """
 
     storage: TensorStorage = TensorStorage.OnChip
     loadTileSet: TileSet = TileSet.Compute
@@ -103,7 +111,12 @@ class TensorLocation:
 
 
 class TensorLocationSettings:
-    """Where the tensors of a kind lie, and from how many elements on."""
+    """Where the tensors of a kind lie, and from how many elements on.
+
+    >>> settings = TensorLocationSettings(TensorStorage.OffChip, minElementsForOffChip=100)
+    >>> settings.location.storage.name, settings.minElementsForOffChip
+    ('OffChip', 100)
+    """
 
     def __init__(
         self,

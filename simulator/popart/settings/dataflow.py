@@ -29,6 +29,9 @@ class AnchorReturnType:
     SUM gives the sum of all. Newer versions of PopART write them All, EveryN and Final. Behind
     these may stand a TileSet and an ExchangeStrategy: AnchorReturnType("All", TileSet.IO,
     ExchangeStrategy.OverlapInnerLoop).
+
+    >>> AnchorReturnType("EveryN", 2).count(6)  # of 6 batches
+    3
     """
 
     kind: str
@@ -67,20 +70,37 @@ class AnchorReturnType:
         object.__setattr__(self, "period", period)
 
     def id(self) -> str:
+        """Return which batches, in capitals.
+
+        >>> AnchorReturnType("Final").id()
+        'FINAL'
+        """
         return self.kind
 
     def rp(self) -> int:
-        """Return the n of EVERYN."""
+        """Return the n of EVERYN.
+
+        >>> AnchorReturnType("EveryN", 2).rp()
+        2
+        """
         assert isinstance(self.period, int)
         return self.period
 
     @property
     def settings(self) -> InputSettings:
-        """Return by which tiles it goes, and when."""
+        """Return by which tiles it goes, and when.
+
+        >>> AnchorReturnType("All", TileSet.IO).settings.tileSet().name
+        'IO'
+        """
         return InputSettings(self.tileSet, self.exchangeStrategy)
 
     def count(self, batches: int) -> int:
-        """Return how many values a step of so many batches gives."""
+        """Return how many values a step of so many batches gives.
+
+        >>> AnchorReturnType("All").count(6), AnchorReturnType("Final").count(6)
+        (6, 1)
+        """
         return {"ALL": batches, "EVERYN": batches // self.rp(), "FINAL": 1, "SUM": 1}[self.kind]
 
 
@@ -88,7 +108,12 @@ Anchors = Mapping[str, AnchorReturnType] | Iterable[str]
 
 
 class DataFlow:
-    """How many batches a step has, and which tensors it gives back."""
+    """How many batches a step has, and which tensors it gives back.
+
+    >>> flow = DataFlow(6, {"y": AnchorReturnType("EveryN", 2)})
+    >>> flow.batchesPerStep(), flow.anchors()
+    (6, ['y'])
+    """
 
     def __init__(
         self,
@@ -127,13 +152,28 @@ class DataFlow:
         self._batches, self._anchors = batches, dict(kinds)
 
     def batchesPerStep(self) -> int:
+        """Count the batches of a step.
+
+        >>> DataFlow(6).batchesPerStep()
+        6
+        """
         return self._batches
 
     def anchors(self) -> list[str]:
+        """List the tensors that a step gives back.
+
+        >>> DataFlow(1, ["x", "y"]).anchors()
+        ['x', 'y']
+        """
         return list(self._anchors)
 
     def art(self, name: str) -> AnchorReturnType:
-        """Return how an anchor is given back; raises popart_exception."""
+        """Return how an anchor is given back; raises popart_exception.
+
+        >>> flow = DataFlow(6, {"y": AnchorReturnType("EveryN", 2)})
+        >>> flow.art("y").rp()
+        2
+        """
         if name not in self._anchors:
             raise popart_exception(
                 f"DataFlow: {name!r} is no anchor; see {', '.join(self._anchors)}"
@@ -149,7 +189,12 @@ def _arrays(mapping: Mapping[str, object], subject: str) -> dict[str, Array]:
 
 @dataclass(slots=True, init=False)
 class PyStepIO:
-    """The arrays of a step: inputs by tensor name, and arrays for the anchors."""
+    """The arrays of a step: inputs by tensor name, and arrays for the anchors.
+
+    >>> step = PyStepIO({"x": [1.0, 2.0]}, {"y": np.zeros(2)})
+    >>> step.inputs["x"].shape
+    (2,)
+    """
 
     inputs: dict[str, Array]
     outputs: dict[str, Array]
@@ -166,7 +211,13 @@ class PyStepIO:
             )
 
     def enableRuntimeAsserts(self, enable: bool) -> None:
-        """Set whether inputs must have all elements of a step, or begin anew at their end."""
+        """Set whether inputs must have all elements of a step, or begin anew at their end.
+
+        >>> step = PyStepIO({"x": [1.0]}, {})
+        >>> step.enableRuntimeAsserts(False)
+        >>> step.checks
+        False
+        """
         self.checks = bool(enable)
 
 
@@ -176,6 +227,13 @@ class PyStepIOCallback:
 
     `input(name, is_prefetch)` gives an array, `output(name)` one to be filled; the others are told
     when it has been read or filled. All inputs are read before the step, outputs filled after it.
+
+    >>> def give(name, is_prefetch):
+    ...     return np.float32([1, 2])
+    >>> out = np.zeros(2)
+    >>> step = PyStepIOCallback(give, lambda name: None, lambda name: out, lambda name: None)
+    >>> step.input_callback("x", False).tolist()
+    [1.0, 2.0]
     """
 
     input_callback: Callable[[str, bool], Any]
@@ -184,7 +242,15 @@ class PyStepIOCallback:
     output_complete_callback: Callable[[str], None]
 
     def taken(self, name: str, count: int) -> Array:
-        """Return an input of so many micro-batches."""
+        """Return an input of so many micro-batches.
+
+        >>> def give(name, is_prefetch):
+        ...     return np.float32([1, 2])
+        >>> out = np.zeros(2)
+        >>> step = PyStepIOCallback(give, lambda name: None, lambda name: out, lambda name: None)
+        >>> step.taken("x", 2).tolist()
+        [[1.0, 2.0], [1.0, 2.0]]
+        """
         arrays = []
         for _ in range(count):
             array = self.input_callback(name, False)
@@ -195,7 +261,16 @@ class PyStepIOCallback:
         return np.stack(arrays)
 
     def give(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
-        """Fill the arrays of an anchor, one of a shape at a time."""
+        """Fill the arrays of an anchor, one of a shape at a time.
+
+        >>> def give(name, is_prefetch):
+        ...     return np.float32([1, 2])
+        >>> out = np.zeros(2)
+        >>> step = PyStepIOCallback(give, lambda name: None, lambda name: out, lambda name: None)
+        >>> step.give("y", np.array([3.0, 4.0]), (2,))
+        >>> out.tolist()
+        [3.0, 4.0]
+        """
         for part in values.reshape((-1, *shape)):
             out = self.output_callback(name)
             if not isinstance(out, np.ndarray) or out.size != part.size:

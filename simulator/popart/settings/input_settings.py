@@ -34,7 +34,12 @@ class ExchangeStrategy(Choice):
 
 
 class InputSettings:
-    """How an input comes: InputSettings(TileSet.IO, ExchangeStrategy.OverlapInnerLoop)."""
+    """How an input comes: InputSettings(TileSet.IO, ExchangeStrategy.OverlapInnerLoop).
+
+    >>> settings = InputSettings(TileSet.IO, ExchangeStrategy.OverlapInnerLoop)
+    >>> settings.tileSet().name, settings.exchangeStrategy().name
+    ('IO', 'OverlapInnerLoop')
+    """
 
     def __init__(self, *values: object, **named: object) -> None:
         self._tiles, self._strategy = TileSet.Compute, ExchangeStrategy.JustInTime
@@ -52,23 +57,57 @@ class InputSettings:
             kinds[type(value)](value)
 
     def tileSet(self) -> TileSet:
+        """Return the tiles to which the input comes.
+
+        >>> InputSettings(TileSet.IO).tileSet().name
+        'IO'
+        """
         return self._tiles
 
     def exchangeStrategy(self) -> ExchangeStrategy:
+        """Return when the input comes.
+
+        >>> InputSettings().exchangeStrategy().name
+        'JustInTime'
+        """
         return self._strategy
 
     def replicatedStreamMode(self) -> ReplicatedStreamMode:
+        """Return whether each replica gets data of its own.
+
+        >>> InputSettings().replicatedStreamMode().name
+        'REPLICATE'
+        """
         return self._mode or ReplicatedStreamMode.REPLICATE
 
     def setTileSet(self, tileSet: TileSet) -> None:
+        """Choose the tiles to which the input comes.
+
+        >>> settings = InputSettings()
+        >>> settings.setTileSet(TileSet.IO)
+        >>> settings.tileSet().name
+        'IO'
+        """
         self._tiles = tileSet
 
     def setExchangeStrategy(self, exchangeStrategy: ExchangeStrategy) -> None:
-        """Choose when the input comes; raises popart_exception for OverlapStep."""
+        """Choose when the input comes; raises popart_exception for OverlapStep.
+
+        >>> settings = InputSettings()
+        >>> settings.setExchangeStrategy(ExchangeStrategy.OverlapLoops)
+        >>> settings.exchangeStrategy().name
+        'OverlapLoops'
+        """
         self._strategy = checked_strategy(exchangeStrategy, "InputSettings")
 
     def setReplicatedStreamMode(self, mode: ReplicatedStreamMode) -> None:
-        """Take that each replica gets data of its own; raises popart_exception for others."""
+        """Take that each replica gets data of its own; raises popart_exception for others.
+
+        >>> settings = InputSettings()
+        >>> settings.setReplicatedStreamMode(ReplicatedStreamMode.REPLICATE)
+        >>> settings.replicatedStreamMode().name
+        'REPLICATE'
+        """
         if mode is not ReplicatedStreamMode.REPLICATE:
             raise popart_exception(
                 f"InputSettings: {mode.name}; each replica gets data of its own here"
