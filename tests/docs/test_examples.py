@@ -8,16 +8,14 @@ import importlib
 import inspect
 import types
 from collections.abc import Iterable
+from enum import Enum
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
-from simulator.engine import Engine
-from simulator.graph.graph import Graph
-from simulator.graph.tensors.tensor import Tensor
-from simulator.popart import Builder, InferenceSession, TrainingSession
-from simulator.poplibs import popnn
+from simulator import model_runtime, popart, popef, poplar
+from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn.nonlinearities import nonlinearity_functions
 from simulator.poplibs.popops import operators
 from simulator.runtime import half_conversion
@@ -50,18 +48,37 @@ IN_FULL = (
     "simulator.poplibs.popnn.temporal_classification.ctc_loss",
     "simulator.poplibs.popops",
     "simulator.poplibs.popops.embedding",
+    "simulator.poplibs.popops.rearrange",
     "simulator.poplibs.poprand",
     "simulator.poplibs.popsparse.dynamic",
     "simulator.poplibs.popsparse.embedding",
     "simulator.poplibs.popsparse.static_",
     "simulator.poplibs.poputil",
 )
-# Of these classes every public method and property has one, those that they inherit, too. Of a
-# graph these are the ones in Poplar's spelling, of a tensor those of the class itself.
+# Of these classes every public method and property has one, those that they inherit, too.
+IN_WHOLE = (
+    *(item for package in (model_runtime, popef) for item in vars(package).values()
+      if isinstance(item, type) and not issubclass(item, Enum)),
+    popart.AnchorReturnType, popart.Builder, popart.ClipNormSettings, popart.CommGroup,
+    popart.DataFlow, popart.DeviceInfo, popart.DeviceManager, popart.GraphTransformer,
+    popart.IdentityLoss, popart.InferenceSession, popart.InputSettings, popart.InputShapeInfo,
+    popart.L1Loss, popart.Logger, popart.NllLoss, popart.OptimizerValue, popart.Patterns,
+    popart.PyStepIO, popart.PyStepIOCallback, popart.SessionOptions, popart.TensorInfo,
+    popart.TensorLocation, popart.TensorLocationSettings, popart.TrainingSession,
+    popart.VariableSettings,
+    poplar.DataStream, poplar.Device, poplar.DeviceManager, poplar.Engine, poplar.Executable,
+    poplar.IPUModel, poplar.Interval, poplar.RemoteBuffer, poplar.Tensor, poplar.TimerTimePoint,
+    poplar.Type,
+)  # fmt: skip
+OPTIMIZERS = (popart.Adam, popart.Adaptive, popart.ConstSGD, popart.Optimizer, popart.SGD)
+# Of a graph and a target those in Poplar's spelling, of an optimiser those in PopART's; of a
+# mapping and a text those that Python's do not have.
 CLASSES: dict[type, Iterable[str]] = {
-    **{one: dir(one) for one in (Builder, Engine, InferenceSession, TrainingSession)},
-    Graph: [name for name in dir(Graph) if "_" not in name],
-    Tensor: vars(Tensor),
+    **{one: dir(one) for one in IN_WHOLE},
+    **{one: [n for n in dir(one) if "_" not in n] for one in (poplar.Graph, poplar.Target)},
+    **{one: [n for n in dir(one) if not n.islower()] for one in OPTIMIZERS},
+    poplar.OptionFlags: ("at", "set"),
+    poplar.DebugContext: ("getPathName",),
 }
 METHOD = (types.FunctionType, classmethod, staticmethod, property)
 METHODS = [
@@ -79,21 +96,20 @@ LAYERS = [
     and item.__module__.startswith("simulator.poplibs.popnn.")
     and not name.islower()
 ]
+EXPRESSIONS = [
+    f"simulator.poplibs.popops.expr:{name}"
+    for name, item in vars(popops.expr).items()
+    if isinstance(item, types.FunctionType) and "_" not in name
+]
 FIRST = (
-    "simulator.popart:Builder",
     "pva:Report.sql",
     "pvti:Graph",
     "pvti:HeatmapDouble",
     "pvti:Tracepoint",
-    "simulator.model_runtime:ModelRunner",
-    "simulator.popart:InferenceSession",
-    "simulator.popart:TrainingSession",
+    *(f"{one.__module__}:{one.__name__}" for one in CLASSES),
     *METHODS,
     *LAYERS,
-    "simulator.poplar:DeviceManager",
-    "simulator.poplar:Engine",
-    "simulator.poplar:Graph",
-    "simulator.poplar:IPUModel",
+    *EXPRESSIONS,
 )
 
 
@@ -129,7 +145,7 @@ def test_the_examples_of_a_module_give_what_they_show(
 # a row, and their examples with them.
 MODULES_OF_TABLES = (
     operators, nonlinearity_functions, popnn.bn, popnn.gn, popnn.ln, popnn.in_, popnn.gru,
-    popnn.lstm, half_conversion,
+    popnn.lstm, half_conversion, popops.expr,
 )  # fmt: skip
 OF_TABLES = [
     pytest.param(item, id=name)
