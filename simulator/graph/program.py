@@ -24,7 +24,11 @@ from simulator.graph.vertices.vertex import ComputeSet
 
 
 class Program:
-    """A step of the control program."""
+    """A step of the control program.
+
+    >>> isinstance(Sequence(), Program)
+    True
+    """
 
     __slots__ = ()
 
@@ -34,7 +38,15 @@ class Program:
 
 @dataclass(slots=True, eq=False, init=False)
 class Sequence(Program):
-    """Run programs one after another."""
+    """Run programs one after another.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Sequence(Copy(x, y), name="copies"))
+    >>> trial.values(y)
+    [1.0, 2.0]
+    """
 
     children: list[Program]
     name: str = ""
@@ -51,13 +63,27 @@ class Sequence(Program):
                 self.children.extend(map(checked_program, child))
 
     def add(self, child: Program) -> None:
-        """Append a program."""
+        """Append a program.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+        >>> trial.prog.add(Copy(x, y))
+        >>> trial.values(y)
+        [1.0, 2.0]
+        """
         self.children.append(checked_program(child))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Execute(Program):
-    """Run all vertices of a compute set."""
+    """Run all vertices of a compute set.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> Execute(trial.graph.addComputeSet("add")).name
+    'add'
+    """
 
     compute_set: ComputeSet
     name: str = ""
@@ -70,7 +96,17 @@ class Execute(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeat(Program):
-    """Run a program a fixed number of times."""
+    """Run a program a fixed number of times.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, step = trial.tensor([1]), Sequence()
+    >>> popops.addInPlace(trial.graph, x, 1, step)
+    >>> trial.prog.add(Repeat(3, step))
+    >>> trial.values(x)
+    [4]
+    """
 
     count: int
     body: Program
@@ -85,7 +121,17 @@ class Repeat(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepeatWhile(Program):
-    """Run `cond`; while the predicate is as wanted then, run the body and `cond` again."""
+    """Run `cond`; while the predicate is as wanted then, run the body and `cond` again.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, step = trial.tensor([3]), Sequence()
+    >>> popops.subInPlace(trial.graph, x, 1, step)
+    >>> trial.prog.add(RepeatWhileTrue(Sequence(), x, step))
+    >>> trial.values(x)
+    [0]
+    """
 
     cond: Program
     predicate: Tensor
@@ -99,20 +145,48 @@ class RepeatWhile(Program):
 
 
 class RepeatWhileTrue(RepeatWhile):
-    """Loop while the predicate is not zero."""
+    """Loop while the predicate is not zero.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, step = trial.tensor([3]), Sequence()
+    >>> popops.subInPlace(trial.graph, x, 1, step)
+    >>> trial.prog.add(RepeatWhileTrue(Sequence(), x, step))
+    >>> trial.values(x)
+    [0]
+    """
 
     __slots__ = ()
 
 
 class RepeatWhileFalse(RepeatWhile):
-    """Loop while the predicate is zero."""
+    """Loop while the predicate is zero.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, step = trial.tensor([0]), Sequence()
+    >>> popops.addInPlace(trial.graph, x, 1, step)
+    >>> trial.prog.add(RepeatWhileFalse(Sequence(), x, step))
+    >>> trial.values(x)
+    [1]
+    """
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If(Program):
-    """Run one of two programs: the first when the predicate is not zero."""
+    """Run one of two programs: the first when the predicate is not zero.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> one, two, y = (trial.tensor([number]) for number in (1, 2, 0))
+    >>> trial.prog.add(If(trial.tensor([True]), Copy(one, y), Copy(two, y)))
+    >>> trial.values(y)
+    [1]
+    """
 
     predicate: Tensor
     trueBody: Program
@@ -127,7 +201,15 @@ class If(Program):
 
 @dataclass(slots=True, eq=False)
 class Switch(Program):
-    """Run the program of the case that the control tensor holds, else the default."""
+    """Run the program of the case that the control tensor holds, else the default.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> one, two, y = (trial.tensor([number]) for number in (1, 2, 0))
+    >>> trial.prog.add(Switch(two, [(1, Copy(one, y)), (2, Copy(two, y))]))
+    >>> trial.values(y)
+    [2]
+    """
 
     control: Tensor
     cases: list[tuple[int, Program]] = field(default_factory=list)
@@ -142,7 +224,15 @@ class Switch(Program):
             self.add(*case)
 
     def add(self, value: int, body: Program) -> Switch:
-        """Add a case; gives the Switch, so that calls can be chained."""
+        """Add a case; gives the Switch, so that calls can be chained.
+
+        >>> from simulator.trial import Trial
+        >>> trial = Trial()
+        >>> one, two, y = (trial.tensor([number]) for number in (1, 2, 0))
+        >>> trial.prog.add(Switch(two).add(1, Copy(one, y)).add(2, Copy(two, y)))
+        >>> trial.values(y)
+        [2]
+        """
         if not isinstance(value, int | np.integer):
             raise PoplarError(f"Switch: case {value!r}; a whole number is needed")
         checked_values(int(value), self.control.dtype, "Switch: case")
@@ -154,7 +244,13 @@ class Switch(Program):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A program that several places call; `id` is its place in the list of functions."""
+    """A program that several places call; `id` is its place in the list of functions.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> trial.graph.addFunction(Sequence()).id
+    0
+    """
 
     id: int
     name: str
@@ -162,7 +258,18 @@ class Function:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Program):
-    """Run a function of the graph; or one of the host: `Call(function, inputs, outputs)`."""
+    """Run a function of the graph; or one of the host: `Call(function, inputs, outputs)`.
+
+    >>> from simulator import popops
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, step = trial.tensor([1]), Sequence()
+    >>> popops.addInPlace(trial.graph, x, 1, step)
+    >>> function = trial.graph.addFunction(step)
+    >>> trial.prog.add(Sequence(Call(function), Call(function)))
+    >>> trial.values(x)
+    [3]
+    """
 
     function: Function
     name: str = ""
@@ -200,7 +307,15 @@ def _call_host(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block(Program):
-    """Name a program, so that a profile shows when it begins and ends."""
+    """Name a program, so that a profile shows when it begins and ends.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Block(Copy(x, y), "first"))
+    >>> trial.values(y)
+    [1.0, 2.0]
+    """
 
     body: Program
     name: str
@@ -216,6 +331,13 @@ class Copy(Program):
     """Copy between tensors, from or to a stream, or rows from or to a remote buffer.
 
     `offset` holds the numbers of the rows of a remote buffer; without it row 0 is meant.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Copy(x, y))
+    >>> trial.values(y)
+    [1.0, 2.0]
     """
 
     src: End
@@ -245,7 +367,15 @@ class Copy(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossReplicaCopy(Program):
-    """Copy a tensor of each replica to a tensor of another: `replicaMap` says which to which."""
+    """Copy a tensor of each replica to a tensor of another: `replicaMap` says which to which.
+
+    >>> from simulator import poplar
+    >>> target = poplar.Target.createIPUTarget(2, "tiny")
+    >>> graph = poplar.Graph(target, poplar.replication_factor(2))
+    >>> x, y = (graph.addVariable(FLOAT, [2], name) for name in "xy")
+    >>> CrossReplicaCopy(x, y, {0: 1, 1: 0}).replicaMap
+    {0: 1, 1: 0}
+    """
 
     src: Tensor
     dst: Tensor
@@ -274,7 +404,15 @@ class CrossReplicaCopy(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrintTensor(Program):
-    """Print a tensor on the host under a title."""
+    """Print a tensor on the host under a title.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(PrintTensor("x", x))
+    >>> trial.prog.children[0].title
+    'x'
+    """
 
     title: str
     tensor: Tensor
@@ -292,7 +430,16 @@ class PrintTensor(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorProgram(Program):
-    """End the run with an error that shows a message and a tensor."""
+    """End the run with an error that shows a message and a tensor.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(ErrorProgram("stop", x))
+    >>> trial.values(x)
+    Traceback (most recent call last):
+    simulator.graph.errors.application_runtime_error: ...
+    """
 
     message: str
     tensor: Tensor
@@ -304,7 +451,16 @@ class ErrorProgram(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Abort(Program):
-    """End the run with an error that shows a message."""
+    """End the run with an error that shows a message.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Abort("stop"))
+    >>> trial.values(x)
+    Traceback (most recent call last):
+    simulator.graph.errors.application_runtime_error: ...
+    """
 
     message: str = ""
     name: str = ""
@@ -315,7 +471,16 @@ class Abort(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbortOnCondition(Program):
-    """End the run with an error when a tensor of one element is not zero."""
+    """End the run with an error when a tensor of one element is not zero.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(AbortOnCondition(trial.tensor([True]), "stop"))
+    >>> trial.values(x)
+    Traceback (most recent call last):
+    simulator.graph.errors.application_runtime_error: ...
+    """
 
     predicate: Tensor
     message: str = ""
@@ -328,7 +493,15 @@ class AbortOnCondition(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssumeEqualAcrossReplicas(Program):
-    """Declare that all replicas hold the same; nothing is done, and nothing checked here."""
+    """Declare that all replicas hold the same; nothing is done, and nothing checked here.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(AssumeEqualAcrossReplicas(x))
+    >>> trial.values(x)
+    [1.0, 2.0]
+    """
 
     tensor: Tensor
     name: str = ""
@@ -336,7 +509,15 @@ class AssumeEqualAcrossReplicas(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteUndef(Program):
-    """Declare that the value of a tensor is no longer needed."""
+    """Declare that the value of a tensor is no longer needed.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Sequence(WriteUndef(y), Copy(x, y)))
+    >>> trial.values(y)
+    [1.0, 2.0]
+    """
 
     tensor: Tensor
     name: str = ""
@@ -355,7 +536,15 @@ class SyncType(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sync(Program):
-    """Let tiles wait for one another."""
+    """Let tiles wait for one another.
+
+    >>> from simulator.trial import Trial
+    >>> trial = Trial()
+    >>> x, y = trial.tensor([1.0, 2.0]), trial.tensor([0.0, 0.0])
+    >>> trial.prog.add(Sequence(Copy(x, y), Sync(SyncType.EXTERNAL)))
+    >>> trial.values(y)
+    [1.0, 2.0]
+    """
 
     type: SyncType = SyncType.INTERNAL
     name: str = ""

@@ -25,7 +25,11 @@ BITS = {"inv": 1, "div0": 2, "oflo": 4, "esr": 8, "nanoo": 16}
 
 @dataclass(frozen=True, slots=True)
 class FloatingPointBehaviour:
-    """What traps (invalid operations, division by zero, overflow), stochastic rounding, NaNs."""
+    """What traps (invalid operations, division by zero, overflow), stochastic rounding, NaNs.
+
+    >>> FloatingPointBehaviour(esr=False).esr
+    False
+    """
 
     inv: bool = True
     div0: bool = True

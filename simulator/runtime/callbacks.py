@@ -25,6 +25,14 @@ class StreamCallback(ABC):
     class Numbers(StreamCallback):
         def fetch(self, buffer):
             buffer[:] = 1
+
+    >>> class Ones(StreamCallback):
+    ...     def fetch(self, buffer):
+    ...         buffer[:] = 1
+    >>> buffer = np.zeros(2)
+    >>> Ones().fetch(buffer)
+    >>> buffer.tolist()
+    [1.0, 1.0]
     """
 
     class Result(Enum):
@@ -35,18 +43,46 @@ class StreamCallback(ABC):
 
     @abstractmethod
     def fetch(self, buffer: Array) -> object:
-        """Fill the buffer of a transfer to the device, or take that of one from the device."""
+        """Fill the buffer of a transfer to the device, or take that of one from the device.
+
+        >>> class Ones(StreamCallback):
+        ...     def fetch(self, buffer):
+        ...         buffer[:] = 1
+        >>> buffer = np.zeros(2)
+        >>> Ones().fetch(buffer)
+        >>> buffer.tolist()
+        [1.0, 1.0]
+        """
 
     def prefetch(self, buffer: Array) -> Result:
-        """Fill the buffer of a later transfer, or say that there is nothing yet."""
+        """Fill the buffer of a later transfer, or say that there is nothing yet.
+
+        >>> class Ones(StreamCallback):
+        ...     def fetch(self, buffer):
+        ...         buffer[:] = 1
+        >>> Ones().prefetch(np.zeros(2)).name
+        'NotAvailable'
+        """
         return Result.NotAvailable
 
     def complete(self) -> None:
-        """Learn that a transfer is over and its buffer free."""
+        """Learn that a transfer is over and its buffer free.
+
+        >>> class Ones(StreamCallback):
+        ...     def fetch(self, buffer):
+        ...         buffer[:] = 1
+        >>> Ones().complete()
+        """
         return
 
     def invalidatePrefetched(self) -> None:
-        """Learn that what was prefetched is thrown away and has to be given again."""
+        """Learn that what was prefetched is thrown away and has to be given again.
+
+        >>> class Ones(StreamCallback):
+        ...     def fetch(self, buffer):
+        ...         buffer[:] = 1
+        >>> Ones().invalidatePrefetched()
+        """
         return
 
 

@@ -16,6 +16,9 @@ class Work:
 
     `batches` are those that one replica takes in one after another; `stages` how many of them are
     in its pipeline at once when that is full, 1 without a pipeline. -1 stands for what is unknown.
+
+    >>> Work(items=32, batches=4).items
+    32
     """
 
     items: int = UNKNOWN

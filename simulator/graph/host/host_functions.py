@@ -12,7 +12,12 @@ from simulator.graph.types import Type
 
 
 class HostFunctionArgument(NamedTuple):
-    """What a function of the host takes or gives: so many values of a type."""
+    """What a function of the host takes or gives: so many values of a type.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> HostFunctionArgument(FLOAT, 4).numElements
+    4
+    """
 
     type: Type
     numElements: int
@@ -20,7 +25,15 @@ class HostFunctionArgument(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostFunction:
-    """A function of the host; `Call(function, inputs, outputs)` calls it with tensors."""
+    """A function of the host; `Call(function, inputs, outputs)` calls it with tensors.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> from simulator.trial import Trial
+    >>> pair = [HostFunctionArgument(FLOAT, 2)]
+    >>> function = Trial().graph.addHostFunction("double", pair, pair)
+    >>> function.inputs[0].numElements()
+    2
+    """
 
     handle: str
     inputs: tuple[Stream, ...]

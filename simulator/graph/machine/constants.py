@@ -36,14 +36,22 @@ class IpuLinkTopology(StrEnum):
 
 
 class GlobalExchangeFlow(NamedTuple):
-    """Traffic from one IPU to another."""
+    """Traffic from one IPU to another.
+
+    >>> GlobalExchangeFlow(0, 1).dst
+    1
+    """
 
     src: int
     dst: int
 
 
 class GlobalExchangeConstraint(NamedTuple):
-    """Flows that share a bandwidth in bits a second."""
+    """Flows that share a bandwidth in bits a second.
+
+    >>> GlobalExchangeConstraint(1e9, (GlobalExchangeFlow(0, 1),)).bandwidth
+    1000000000.0
+    """
 
     bandwidth: float
     flows: tuple[GlobalExchangeFlow, ...]

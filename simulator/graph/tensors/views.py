@@ -19,7 +19,11 @@ from simulator.graph.types import IntArray
 
 @dataclass(frozen=True, slots=True)
 class replication_factor:  # noqa: N801 - Poplar's name
-    """How many replicas `Graph(target, replication_factor(n))` has."""
+    """How many replicas `Graph(target, replication_factor(n))` has.
+
+    >>> replication_factor(2).value
+    2
+    """
 
     value: int
 

@@ -34,7 +34,12 @@ Direction = Literal["input", "output", "inout"]
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A field of any number of elements, or of exactly `length`; alone: of initial values."""
+    """A field of any number of elements, or of exactly `length`; alone: of initial values.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> Vector(FLOAT, 4).length
+    4
+    """
 
     dtype: Type
     length: int | None = None
@@ -47,7 +52,12 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class VectorList:
-    """A field of any number of vectors."""
+    """A field of any number of vectors.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> VectorList(FLOAT).dtype.name
+    'float'
+    """
 
     dtype: Type
 
@@ -57,7 +67,12 @@ class VectorList:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The declaration of a field that is joined to a tensor; a plain type is one element."""
+    """The declaration of a field that is joined to a tensor; a plain type is one element.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> Input(FLOAT).length, Input(Vector(FLOAT)).length
+    (1, None)
+    """
 
     shape: Type | Vector | VectorList
     direction: ClassVar[Direction] = "input"
@@ -68,12 +83,22 @@ class Edge:
 
     @property
     def dtype(self) -> Type:
-        """Return the element type."""
+        """Return the element type.
+
+        >>> from simulator.graph.types import FLOAT
+        >>> Input(Vector(FLOAT)).dtype.name
+        'float'
+        """
         return self.shape if isinstance(self.shape, Type) else self.shape.dtype
 
     @property
     def length(self) -> int | None:
-        """Return the number of elements the field must have; None for any."""
+        """Return the number of elements the field must have; None for any.
+
+        >>> from simulator.graph.types import FLOAT
+        >>> Input(Vector(FLOAT, 4)).length
+        4
+        """
         if isinstance(self.shape, Type):
             return 1
         return self.shape.length if isinstance(self.shape, Vector) else None
@@ -81,41 +106,102 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Input(Edge):
-    """A field that is read."""
+    """A field that is read.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> Input(Vector(FLOAT)).direction
+    'input'
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Output(Edge):
-    """A field that is written."""
+    """A field that is written.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> Output(Vector(FLOAT)).direction
+    'output'
+    """
 
     direction: ClassVar[Direction] = "output"
 
 
 @dataclass(frozen=True, slots=True)
 class InOut(Edge):
-    """A field that is read and written."""
+    """A field that is read and written.
+
+    >>> from simulator.graph.types import FLOAT
+    >>> InOut(Vector(FLOAT)).direction
+    'inout'
+    """
 
     direction: ClassVar[Direction] = "inout"
 
 
 class Vertex:
-    """The base of a user's codelets: one worker thread runs `compute`."""
+    """The base of a user's codelets: one worker thread runs `compute`.
+
+    >>> from simulator import poplar
+    >>> from simulator.trial import Trial
+    >>> class Double(poplar.Vertex):
+    ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+    ...     def compute(self):
+    ...         self.x *= 2
+    >>> trial = Trial()
+    >>> x, compute_set = trial.tensor([1.0, 2.0]), trial.graph.addComputeSet("double")
+    >>> vertex = trial.graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+    >>> trial.prog.add(poplar.program.Execute(compute_set))
+    >>> trial.values(x)
+    [2.0, 4.0]
+    """
 
     supervisor: ClassVar[bool] = False
 
     def compute(self) -> object:
-        """Compute the outputs from the inputs."""
+        """Compute the outputs from the inputs.
+
+        >>> from simulator import poplar
+        >>> from simulator.trial import Trial
+        >>> class Double(poplar.Vertex):
+        ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+        ...     def compute(self):
+        ...         self.x *= 2
+        >>> trial = Trial()
+        >>> x, compute_set = trial.tensor([1.0, 2.0]), trial.graph.addComputeSet("double")
+        >>> vertex = trial.graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+        >>> trial.prog.add(poplar.program.Execute(compute_set))
+        >>> trial.values(x)
+        [2.0, 4.0]
+        """
         raise NotImplementedError(f"{type(self).__name__} has no compute()")
 
 
 class SupervisorVertex(Vertex):
-    """A codelet that uses all worker threads of its tile; its estimate is of the whole tile."""
+    """A codelet that uses all worker threads of its tile; its estimate is of the whole tile.
+
+    >>> from simulator import poplar
+    >>> from simulator.trial import Trial
+    >>> class Double(poplar.SupervisorVertex):
+    ...     x = poplar.InOut(poplar.Vector(poplar.FLOAT))
+    ...     def compute(self):
+    ...         self.x *= 2
+    >>> trial = Trial()
+    >>> x, compute_set = trial.tensor([1.0, 2.0]), trial.graph.addComputeSet("double")
+    >>> vertex = trial.graph.addVertex(compute_set, Double, {"x": x}, tile=0)
+    >>> trial.prog.add(poplar.program.Execute(compute_set))
+    >>> trial.values(x)
+    [2.0, 4.0]
+    """
 
     supervisor = True
 
 
 class MultiVertex(SupervisorVertex):
-    """Poplar's later name for the same; a `compute(self, workerId)` is called for each worker."""
+    """Poplar's later name for the same; a `compute(self, workerId)` is called for each worker.
+
+    >>> MultiVertex.supervisor
+    True
+    """
 
     if TYPE_CHECKING:
         compute: Any
@@ -182,7 +268,12 @@ class Codelet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputeSet:
-    """A set of vertices that run together; `id` is its place in the graph's list of them."""
+    """A set of vertices that run together; `id` is its place in the graph's list of them.
+
+    >>> from simulator.trial import Trial
+    >>> Trial().graph.addComputeSet("add").name
+    'add'
+    """
 
     id: int
     name: str
