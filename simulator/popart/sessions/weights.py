@@ -35,7 +35,11 @@ from simulator.runtime.arrangement import arranged, restored
 
 @dataclass(slots=True)
 class PyWeightsIO:
-    """Arrays of weights by name, to be filled or to be taken from."""
+    """Arrays of weights by name, to be filled or to be taken from.
+
+    >>> PyWeightsIO({"w": np.zeros(2)}).weights["w"].tolist()
+    [0.0, 0.0]
+    """
 
     weights: Mapping[str, Array]
 

@@ -101,7 +101,11 @@ def closePoplarDebugInfo() -> None:
 
 
 class DebugContext:
-    """Where something is made: a name, below that of a DebugInfo, and the line of the program."""
+    """Where something is made: a name, below that of a DebugInfo, and the line of the program.
+
+    >>> str(DebugContext(DebugInfo("block", "user"), "layer"))
+    'block/layer'
+    """
 
     def __init__(self, parent: DebugInfo | DebugContext | str = "", name: str = "") -> None:
         self.parent: DebugInfo | None = None
@@ -122,7 +126,12 @@ class DebugContext:
 
 
 class DebugInfo:
-    """A context of a layer, with values."""
+    """A context of a layer, with values.
+
+    >>> info = DebugInfo("block", "user")
+    >>> str(info.context), info.layer
+    ('block', 'user')
+    """
 
     def __init__(self, context: DebugContext | str, layer: str) -> None:
         self.context = context if isinstance(context, DebugContext) else DebugContext(context)
@@ -131,7 +140,14 @@ class DebugInfo:
         self._file = _STATE.file
 
     def setValue(self, name: str, value: object) -> bool:
-        """Set a value of this context by its name; tells that it is taken."""
+        """Set a value of this context by its name; tells that it is taken.
+
+        >>> info = DebugInfo("block", "user")
+        >>> info.setValue("width", 4)
+        True
+        >>> info.values
+        {'width': 4}
+        """
         self.values[str(name)] = value if isinstance(value, int | float | bool) else str(value)
         return True
 
