@@ -55,30 +55,23 @@ IN_FULL = (
     "simulator.poplibs.popsparse.static_",
     "simulator.poplibs.poputil",
 )
-# Of these classes every public method and property has one, those that they inherit, too.
-IN_WHOLE = (
-    *(item for package in (model_runtime, popef) for item in vars(package).values()
-      if isinstance(item, type) and not issubclass(item, Enum)),
-    popart.AnchorReturnType, popart.Builder, popart.ClipNormSettings, popart.CommGroup,
-    popart.DataFlow, popart.DeviceInfo, popart.DeviceManager, popart.GraphTransformer,
-    popart.IdentityLoss, popart.InferenceSession, popart.InputSettings, popart.InputShapeInfo,
-    popart.L1Loss, popart.Logger, popart.NllLoss, popart.OptimizerValue, popart.Patterns,
-    popart.PyStepIO, popart.PyStepIOCallback, popart.SessionOptions, popart.TensorInfo,
-    popart.TensorLocation, popart.TensorLocationSettings, popart.TrainingSession,
-    popart.VariableSettings,
-    poplar.DataStream, poplar.Device, poplar.DeviceManager, poplar.Engine, poplar.Executable,
-    poplar.IPUModel, poplar.Interval, poplar.RemoteBuffer, poplar.Tensor, poplar.TimerTimePoint,
-    poplar.Type,
-)  # fmt: skip
+# Of the classes of these packages every public method and property has one, those that they
+# inherit, too. Of some those in the library's spelling: the others are for the library itself.
+OF_CLASSES = (model_runtime, popart, popef, poplar, poplar.program)
 OPTIMIZERS = (popart.Adam, popart.Adaptive, popart.ConstSGD, popart.Optimizer, popart.SGD)
-# Of a graph and a target those in Poplar's spelling, of an optimiser those in PopART's; of a
-# mapping and a text those that Python's do not have.
 CLASSES: dict[type, Iterable[str]] = {
-    **{one: dir(one) for one in IN_WHOLE},
+    **{
+        one: dir(one)
+        for package in OF_CLASSES
+        for one in vars(package).values()
+        if isinstance(one, type)
+        and one.__module__.startswith("simulator.")
+        and not issubclass(one, Enum | Exception)
+    },
     **{one: [n for n in dir(one) if "_" not in n] for one in (poplar.Graph, poplar.Target)},
     **{one: [n for n in dir(one) if not n.islower()] for one in OPTIMIZERS},
+    **dict.fromkeys((poplar.DebugContext, poplar.DebugInfo), ("getPathName",)),
     poplar.OptionFlags: ("at", "set"),
-    poplar.DebugContext: ("getPathName",),
 }
 METHOD = (types.FunctionType, classmethod, staticmethod, property)
 METHODS = [
