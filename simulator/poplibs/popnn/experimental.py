@@ -115,20 +115,15 @@ def roiAlignInputGradient(
     >>> params = popnn.experimental.roiAlignParams(1, 1, 1, False, 1.0)
     >>> image = trial.tensor([[[[1.0, 2.0], [3.0, 8.0]]]])
     >>> region = trial.tensor([[0.0, 0.0, 2.0, 2.0]])  # its middle is the element below right
-    >>> sample = trial.tensor([0])
-    >>> operands = image, region, sample, trial.tensor([[[[10.0]]]]), params
+    >>> operands = image, region, trial.tensor([0]), trial.tensor([[[[10.0]]]]), params
     >>> back = popnn.experimental.roiAlignInputGradient(trial.graph, trial.prog, *operands)
     >>> trial.values(back)
     [[[[0.0, 0.0], [0.0, 10.0]]]]
     """
     name = debug_name(debugContext, "roiAlignGrad")
     grid = _grid(name, bottomData, bottomRois, bottomBatchIndex, params)
-    batch, channels, height, width = bottomData.shape
-    regions, samples = bottomRois.dim(0), params.samplingRatio
-    pooled = (regions, channels, params.poolH, params.poolW)
-    if topDataGrad.shape != pooled or topDataGrad.dtype != bottomData.dtype:
-        needed = f"{bottomData.dtype}{list(pooled)}"
-        raise poplibs_error(f"{name}: gradient {topDataGrad!r}; {needed} is needed")
+    regions, channels, samples = bottomRois.dim(0), bottomData.dim(1), params.samplingRatio
+    _check_gradient(name, topDataGrad, bottomData, (regions, channels, params.poolH, params.poolW))
     bins, target = params.poolH * params.poolW, graph.target
     least = ceil_div(target.workers * target.num_tiles, channels * samples**2)
     together = min(regions, least)
@@ -137,7 +132,7 @@ def roiAlignInputGradient(
         work = _Work.of(regions, channels, samples)
         slot = work.region % together
         by_slot = maps.dimShuffle([1, 2, 3, 4, 0, 5, 6]).flatten()
-        elements = batch * height * width
+        elements = bottomData.numElements() // channels
         place = (((work.channel * together + slot) * samples + work.iy) * samples) + work.ix
         head = (work.region * channels + work.channel) * bins
         codelet = vertices.roi_align_gradient_codelet(bottomData.dtype, grid)
@@ -160,6 +155,13 @@ def roiAlignInputGradient(
         return popops.reduce(
             graph, maps, maps.dtype, [2, 3, 4], popops.Operation.ADD, prog, f"{name}/gradCSReduce"
         )
+
+
+def _check_gradient(name: str, gradient: Tensor, data: Tensor, pooled: tuple[int, ...]) -> None:
+    """Raise poplibs_error where a gradient is not of the pooled regions' shape and type."""
+    if gradient.shape != pooled or gradient.dtype != data.dtype:
+        needed = f"{data.dtype}{list(pooled)}"
+        raise poplibs_error(f"{name}: gradient {gradient!r}; {needed} is needed")
 
 
 def _empty_maps(

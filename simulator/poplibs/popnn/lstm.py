@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from simulator.graph.graph import Graph
+from simulator.graph.option_table import OptionValue
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensors.tensor import Tensor, concat
@@ -185,44 +186,52 @@ def lstmFwd(
     order = gated.order_of(LAYER, params, name)
     check_tensors(name, params.rnn, stateInit, in_, weights)
     values = rnn.read_options(options, name)
+    operands = (stateInit, in_, weights, intermediates)
     with graph.debug_scope(name, "popnn"):
-        sizes = params.rnn
-        inputs = in_
-        if not values["preCalcWeights"]:
-            inputs = rnn.laid_out(graph, sizes, in_, fwdProg, f"{name}/prevLayerActsCopy")
-        outputs = rnn.create_sequence(
-            graph, sizes, sizes.outputs, sizes.timeSteps, f"{name}/output"
-        )
-        kernels = rnn.as_matrix(weights.inputWeights), rnn.as_matrix(weights.outputWeights)
-        sums = rnn.sums_of(graph, inputs, kernels, weights.biases, values, fwdProg, name)
-        intermediates_kept = None
-        if intermediates is not None:
-            intermediates_kept = rnn.Kept.of(
-                graph, sizes, KEPT, fwdProg, f"{name}/fwdIntermediatesSeq"
-            )
-            intermediates.append(intermediates_kept.sequence)
-        state = LstmState(
-            *(rnn.copy_of(graph, sizes, tensor, fwdProg, name) for tensor in stateInit)
-        )
-        cell = _Cell(graph, params, order, sums, state, name)
-        lengths = sizes.lengths(graph, fwdProg, name)
-        if lengths and params.outputFullSequence:
-            popops.zero(graph, outputs, fwdProg, f"{name}/zeroOutput")
+        return _forward(graph, params, order, operands, values, fwdProg, name)
 
-        def step(index: Tensor, prog: Program) -> None:
-            step_sums = sums.take(index, prog)
-            mask = lengths.mask(index, prog) if lengths else None
-            if intermediates_kept or mask:
-                kept = cell.step(step_sums, prog, mask)
-                if intermediates_kept:
-                    intermediates_kept.add(kept, index, prog)
-                cell.finish(prog, mask)
-            else:
-                cell.step_in_place(step_sums, prog)
-            if params.outputFullSequence:
-                rnn.keep_step(graph, outputs, state.output, index, prog, f"{name}/outputs")
 
-        rnn.add_loop(graph, params.timeSteps, fwdProg, name, step, lengths=lengths)
+def _forward(
+    graph: Graph,
+    params: LstmParams,
+    order: list[int],
+    operands: tuple[LstmState, Tensor, LstmWeights, list[Tensor] | None],
+    values: Mapping[str, OptionValue],
+    fwdProg: Program,
+    name: str,
+) -> tuple[Tensor, Tensor]:
+    """Add the loop over all steps, and what comes before it."""
+    stateInit, in_, weights, intermediates = operands
+    sizes, inputs = params.rnn, in_
+    if not values["preCalcWeights"]:
+        inputs = rnn.laid_out(graph, sizes, in_, fwdProg, f"{name}/prevLayerActsCopy")
+    outputs = rnn.create_sequence(graph, sizes, sizes.outputs, sizes.timeSteps, f"{name}/output")
+    kernels = rnn.as_matrix(weights.inputWeights), rnn.as_matrix(weights.outputWeights)
+    sums = rnn.sums_of(graph, inputs, kernels, weights.biases, values, fwdProg, name)
+    history = None
+    if intermediates is not None:
+        history = rnn.Kept.of(graph, sizes, KEPT, fwdProg, f"{name}/fwdIntermediatesSeq")
+        intermediates.append(history.sequence)
+    state = LstmState(*(rnn.copy_of(graph, sizes, tensor, fwdProg, name) for tensor in stateInit))
+    cell = _Cell(graph, params, order, sums, state, name)
+    lengths = sizes.lengths(graph, fwdProg, name)
+    if lengths and params.outputFullSequence:
+        popops.zero(graph, outputs, fwdProg, f"{name}/zeroOutput")
+
+    def step(index: Tensor, prog: Program) -> None:
+        step_sums = sums.take(index, prog)
+        mask = lengths.mask(index, prog) if lengths else None
+        if history or mask:
+            kept = cell.step(step_sums, prog, mask)
+            if history:
+                history.add(kept, index, prog)
+            cell.finish(prog, mask)
+        else:
+            cell.step_in_place(step_sums, prog)
+        if params.outputFullSequence:
+            rnn.keep_step(graph, outputs, state.output, index, prog, f"{name}/outputs")
+
+    rnn.add_loop(graph, params.timeSteps, fwdProg, name, step, lengths=lengths)
     return (outputs if params.outputFullSequence else state.output), state.cellState
 
 

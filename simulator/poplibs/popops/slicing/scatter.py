@@ -80,18 +80,8 @@ def scatter(
     >>> trial.values(x)
     [[1.0, 2.0], [8.0, 9.0], [5.0, 6.0]]
     """
-    computed = "updateComputation" in named or (
-        len(arguments) > 4 and not isinstance(arguments[4], program.Sequence)
-    )
-    form: dict[str, object] = dict.fromkeys(DIMENSIONS, NEEDED)
-    if computed:
-        form["updateComputation"] = NEEDED
-    call_args = arguments_of(
-        "scatter",
-        {**form, "prog": NEEDED, "debugContext": "", "optionFlags": None},
-        arguments,
-        named,
-    )
+    call_args = _arguments(arguments, named)
+    compute = call_args.get("updateComputation")
     name, prog = debug_name(call_args["debugContext"], "scatter"), call_args["prog"]
     checked(GATHER_OPTIONS, call_args["optionFlags"] or {}, name)
     if indices.dtype not in (INT, UNSIGNED_INT) or operand.dtype != updates.dtype:
@@ -116,14 +106,30 @@ def scatter(
         one = dynamicSlice(graph, windows, number, [0], [1], steps, f"{name}/update").squeeze([0])
         place = [at.slice(starts[d], starts[d] + 1) if d in starts else zero for d in sizes]
         offsets, slices = concat(place), (list(sizes), list(sizes.values()))
-        if computed:
+        if compute:
             slice_held = dynamicSlice(graph, operand, offsets, *slices, steps, f"{name}/held")
-            one = call_args["updateComputation"](graph, slice_held, one, steps)
+            one = compute(graph, slice_held, one, steps)
         dynamicUpdate(graph, operand, one, offsets, *slices, steps, f"{name}/write")
         return steps
 
     with graph.debug_scope(name, "popops"):
         prog.add(countedLoop(graph, columns.dim(0), body, f"{name}/loop"))
+
+
+def _arguments(arguments: tuple[object, ...], named: dict[str, object]) -> dict[str, Any]:
+    """Sort the arguments behind the updates: of the form with a computation, or without."""
+    computed = "updateComputation" in named or (
+        len(arguments) > 4 and not isinstance(arguments[4], program.Sequence)
+    )
+    form: dict[str, object] = dict.fromkeys(DIMENSIONS, NEEDED)
+    if computed:
+        form["updateComputation"] = NEEDED
+    return arguments_of(
+        "scatter",
+        {**form, "prog": NEEDED, "debugContext": "", "optionFlags": None},
+        arguments,
+        named,
+    )
 
 
 def _canonical(
