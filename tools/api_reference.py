@@ -42,6 +42,7 @@ MODULES = {
         "simulator.poplibs.poputil",
         "simulator.trial",
         "simulator.popart",
+        "simulator.popart.trial",
         "simulator.popef",
         "simulator.model_runtime",
         "simulator.popdist",

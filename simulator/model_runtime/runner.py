@@ -98,15 +98,9 @@ class ModelRunner:
         """List what a request has to give.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         [desc.shape for desc in runner.getExecuteInputs()]
         [(3,)]
@@ -117,15 +111,9 @@ class ModelRunner:
         """List what an answer has.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         [desc.shape for desc in runner.getExecuteOutputs()]
         [(3,)]
@@ -137,15 +125,9 @@ class ModelRunner:
         """Return the rows that the program takes at once; 1 where a request is as compiled.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         runner.batch
         1
@@ -157,15 +139,9 @@ class ModelRunner:
         """Return the rows of a request as compiled: the first size that inputs share, else 1.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         runner.rows_of_request
         3
@@ -178,15 +154,9 @@ class ModelRunner:
         """Return the cycles of a second of the device.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         runner.clock_frequency
         1330000000.0
@@ -198,15 +168,9 @@ class ModelRunner:
         """Return the cycles that the steps on each device have taken so far.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         answer = runner.execute({x: np.float32([-1, 0, 2])})
         ...         runner.device_cycles == [answer.cycles]
@@ -223,15 +187,9 @@ class ModelRunner:
         `outputs` are arrays to be filled; without them new ones are made. Raises PoplarError.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         runner.execute({x: np.float32([-1, 0, 2])})[y].tolist()
         [0.0, 0.0, 2.0]
@@ -244,15 +202,9 @@ class ModelRunner:
         """Take a request in, to be answered when its turn comes; raises PoplarError.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     with ModelRunner(f"{directory}/net.popef") as runner:
         ...         future = runner.executeAsync({x: np.float32([-1, 0, 2])})
         ...         future.get()[y].tolist()
@@ -268,15 +220,9 @@ class ModelRunner:
         """End when the steps that run have ended; requests that wait fail.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     runner = ModelRunner(f"{directory}/net.popef")
         ...     answer = runner.execute({x: np.float32([-1, 0, 2])})
         ...     runner.close()

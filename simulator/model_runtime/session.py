@@ -45,15 +45,9 @@ class Session:
     handler gives the others, and may take the place of what the files hold.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from simulator import popart
-    >>> builder = popart.Builder()
-    >>> x = builder.addInputTensor("FLOAT", [3])
-    >>> y = builder.aiOnnx.relu([x])
-    >>> device = popart.DeviceManager().createSimDevice()
-    >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-    >>> made.prepareDevice()
+    >>> from simulator.popart import trial
     >>> with TemporaryDirectory() as directory:
-    ...     made.saveExecutable(f"{directory}/net.popef")
+    ...     x, y = trial.save(f"{directory}/net.popef")
     ...     session = Session(f"{directory}/net.popef")
     ...     session.bindToDevice()
     ...     queues = session.createQueueManager()
@@ -93,15 +87,9 @@ class Session:
         """Load the program onto a device; one of its own if none is given.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.runLoadPrograms()
@@ -113,15 +101,9 @@ class Session:
         """Let the device go.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.stop()
@@ -135,15 +117,9 @@ class Session:
         """Let a handler give data of inputs: called with each, it returns what gives values.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
@@ -158,15 +134,9 @@ class Session:
         """Let a handler take data of outputs: called with each, it returns what takes values.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
@@ -185,15 +155,9 @@ class Session:
         `timeout_ns` is how long a transfer waits for an array.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     queues = session.createQueueManager()
         >>> list(queues.inputs) == [x]
@@ -210,15 +174,9 @@ class Session:
         """List the anchors of some programs that nobody gives data to or takes data from.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     main = session.metadata.programFlow().main()
         ...     [anchor.name() for anchor in session.unbound(main)] == [x, y]
@@ -236,15 +194,9 @@ class Session:
         """Run what loads weights; raises PoplarError where an anchor has no data.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.runLoadPrograms()
@@ -255,15 +207,9 @@ class Session:
         """Run a step; return the cycles of the device.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))
@@ -277,15 +223,9 @@ class Session:
         """Run what gives weights back.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.runSavePrograms()
@@ -296,15 +236,9 @@ class Session:
         """Run a program by its number in the metadata; return the cycles of the device.
 
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [3])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> device = popart.DeviceManager().createSimDevice()
-        >>> made = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
-        >>> made.prepareDevice()
+        >>> from simulator.popart import trial
         >>> with TemporaryDirectory() as directory:
-        ...     made.saveExecutable(f"{directory}/net.popef")
+        ...     x, y = trial.save(f"{directory}/net.popef")
         ...     session = Session(f"{directory}/net.popef")
         ...     session.bindToDevice()
         ...     session.setUserInputHandler(lambda anchor: lambda: np.float32([-1, 0, 2]))

@@ -207,15 +207,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def prepareDevice(self, loadEngine: bool = True) -> None:
         """Compile the model and load it onto the device, or leave that to a call of its own.
 
-        >>> import numpy as np
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         """
         if not self._options.compileEngine:
@@ -276,13 +269,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice(loadEngine=False)
         >>> session.loadEngineAndConnectStreams()
         >>> anchors = session.initAnchorArrays()
@@ -444,14 +432,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def inputs(self) -> list[str]:
         """Name the inputs that every batch needs.
 
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.inputs == [x]
         True
         """
@@ -460,15 +442,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def getInfo(self, name: str) -> TensorInfo:
         """Return type and shape of a tensor of the model.
 
-        >>> import numpy as np
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.getInfo(y).shape()
         [2]
         """
@@ -481,13 +456,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Refuse: without training there is no optimiser.
 
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.updateOptimizer(popart.ConstSGD(0.5))
         Traceback (most recent call last):
             ...
@@ -502,15 +472,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
         Of these three there is none that is one; of a FINAL one and a SUM there are replicas alone.
 
-        >>> import numpy as np
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.initAnchorArrays()[y].tolist()
         [0.0, 0.0]
         """
@@ -529,13 +492,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         >>> anchors = session.initAnchorArrays()
         >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, anchors))
@@ -578,17 +536,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> options = popart.SessionOptions()
-        >>> options.instrumentWithHardwareCycleCounter = True
-        >>> session = popart.InferenceSession(
-        ...     builder.getModelProto(), flow, device, userOptions=options
-        ... )
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference(instrumentWithHardwareCycleCounter=True)
         >>> session.prepareDevice()
         >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, session.initAnchorArrays()))
         >>> session.getCycleCount() > 0

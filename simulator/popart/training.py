@@ -275,14 +275,8 @@ class TrainingSession(InferenceSession):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [1, 1])
-        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
-        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [loss])
-        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
-        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, loss = trial.training()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> session.updateOptimizer(popart.SGD({"defaultLearningRate": (0.25, False)}))
@@ -306,14 +300,8 @@ class TrainingSession(InferenceSession):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [1, 1])
-        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
-        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [loss])
-        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
-        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, loss = trial.training()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> session.updateOptimizer(popart.SGD({"defaultLearningRate": (0.25, False)}))
@@ -339,14 +327,8 @@ class TrainingSession(InferenceSession):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [1, 1])
-        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
-        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [loss])
-        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
-        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, loss = trial.training()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> session.updateOptimizerFromHost(popart.SGD({"defaultLearningRate": (0.25, False)}))
@@ -365,14 +347,8 @@ class TrainingSession(InferenceSession):
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [1, 1])
-        >>> w = builder.addInitializedInputTensor(np.float32([[3.0]]))
-        >>> loss = builder.aiGraphcore.l1loss([builder.aiOnnx.matmul([x, w])], 1.0)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [loss])
-        >>> step = popart.SGD({"defaultLearningRate": (0.5, False)})
-        >>> session = popart.TrainingSession(builder.getModelProto(), flow, loss, step, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, loss = trial.training()
         >>> session.prepareDevice(loadEngine=False)
         >>> session.loadEngineAndConnectStreams()
         >>> session.weightsFromHost()

@@ -29,6 +29,7 @@ IN_FULL = (
     "pvti",
     "simulator.model_runtime",
     "simulator.popart",
+    "simulator.popart.trial",
     "simulator.popdist",
     "simulator.popdist.popart",
     "simulator.popef",

@@ -102,14 +102,8 @@ class Files:
 
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> with TemporaryDirectory() as folder:
         ...     session.compileAndExport(folder)
         ...     [path.name for path in Path(folder).iterdir()]
@@ -135,14 +129,8 @@ class Files:
 
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         >>> with TemporaryDirectory() as folder:
         ...     session.saveExecutable(folder)
@@ -164,16 +152,8 @@ class Files:
 
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> import numpy as np
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> with TemporaryDirectory() as folder:
         ...     session.saveVariables(folder)
         ...     [path.name for path in Path(folder).iterdir()]
@@ -228,14 +208,9 @@ class Files:
         >>> from tempfile import TemporaryDirectory
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
-        >>> again = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
+        >>> again, _, _ = trial.inference()
         >>> with TemporaryDirectory() as folder:
         ...     session.compileAndExport(folder)
         ...     again.loadExecutable(folder)

@@ -47,12 +47,8 @@ class Generators:
         model that draws none may be seeded before `prepareDevice`, too.
 
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> y = builder.aiOnnx.randomuniform(shape=[2])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, y = trial.random()
         >>> session.prepareDevice()
         >>> def draw():
         ...     anchors = session.initAnchorArrays()
@@ -81,13 +77,8 @@ class Generators:
     def getRandomSeed(self) -> int:
         """Return the seed that was set last, 0 before.
 
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> y = builder.aiOnnx.randomuniform(shape=[2])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, y = trial.random()
         >>> session.prepareDevice()
         >>> session.setRandomSeed(7)
         >>> session.getRandomSeed()
@@ -100,17 +91,8 @@ class Generators:
 
         Raises popart_exception unless enableLoadAndOffloadRNGState is set.
 
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> y = builder.aiOnnx.randomuniform(shape=[2])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> options = popart.SessionOptions()
-        >>> options.enableLoadAndOffloadRNGState = True
-        >>> session = popart.InferenceSession(
-        ...     builder.getModelProto(), flow, device, userOptions=options
-        ... )
+        >>> from simulator.popart import trial
+        >>> session, y = trial.random(enableLoadAndOffloadRNGState=True)
         >>> session.prepareDevice()
         >>> len(session.getRNGState())  # 4 tiles of 6 workers
         96
@@ -126,16 +108,8 @@ class Generators:
         """Set the generators to a state of getRNGState; raises popart_exception for any other.
 
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> y = builder.aiOnnx.randomuniform(shape=[2])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> options = popart.SessionOptions()
-        >>> options.enableLoadAndOffloadRNGState = True
-        >>> session = popart.InferenceSession(
-        ...     builder.getModelProto(), flow, device, userOptions=options
-        ... )
+        >>> from simulator.popart import trial
+        >>> session, y = trial.random(enableLoadAndOffloadRNGState=True)
         >>> session.prepareDevice()
         >>> def draw():
         ...     anchors = session.initAnchorArrays()

@@ -21,14 +21,8 @@ class Reports:
     def getReport(self) -> Any:
         """Return the report of the session, as pva reads it.
 
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         >>> session.getReport().compilation.target.numTiles
         4
@@ -38,14 +32,8 @@ class Reports:
     def getSummaryReport(self, resetProfile: bool = False) -> str:
         """Return a summary of compilation and runs as text; `reportOptions` add to it.
 
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         >>> print(session.getSummaryReport())
         Target:
@@ -64,14 +52,8 @@ class Reports:
         """Return the profile of the compiled graph as JSON, or as CBOR.
 
         >>> import json
-        >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference()
         >>> session.prepareDevice()
         >>> profile = json.loads(session.getGraphReport())
         >>> profile["target"]["numTiles"]
@@ -85,17 +67,8 @@ class Reports:
         >>> import json
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> y = builder.aiOnnx.relu([x])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> options = popart.SessionOptions()
-        >>> options.engineOptions = {"debug.instrumentCompute": "true"}
-        >>> session = popart.InferenceSession(
-        ...     builder.getModelProto(), flow, device, userOptions=options
-        ... )
+        >>> from simulator.popart import trial
+        >>> session, x, y = trial.inference(engineOptions={"debug.instrumentCompute": "true"})
         >>> session.prepareDevice()
         >>> session.run(popart.PyStepIO({x: np.float32([-1.0, 2.0])}, session.initAnchorArrays()))
         >>> profile = json.loads(session.getExecutionReport())

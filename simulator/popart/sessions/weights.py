@@ -88,14 +88,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.broadcastWeights(0)  # of the only instance
         >>> weights = {w: np.zeros(2, np.float32)}
@@ -124,14 +118,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> anchors = session.initAnchorArrays()
@@ -148,14 +136,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.hand_over_weights()
         >>> anchors = session.initAnchorArrays()
@@ -205,14 +187,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> session.weightsToHost()
@@ -249,14 +225,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> session.weightsToHost()
@@ -277,14 +247,8 @@ class Weights:
 
         >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.writeWeights(popart.PyWeightsIO({w: np.float32([5.0, 6.0])}))
         >>> session.weightsFromHost()
@@ -306,16 +270,9 @@ class Weights:
 
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.weightsFromHost()
         >>> with TemporaryDirectory() as folder:
@@ -360,16 +317,9 @@ class Weights:
     def let_go_of_model(self) -> None:
         """Free the model that the session is made of; `modelToHost` then refuses.
 
-        >>> import numpy as np
         >>> from simulator import popart
-        >>> builder = popart.Builder()
-        >>> x = builder.addInputTensor("FLOAT", [2])
-        >>> w = builder.addInitializedInputTensor(np.float32([3.0, 4.0]), "w")
-        >>> y = builder.aiOnnx.mul([x, w])
-        >>> builder.addOutputTensor(y)
-        >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
-        >>> flow = popart.DataFlow(1, [y])
-        >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+        >>> from simulator.popart import trial
+        >>> session, x, w, y = trial.weighted()
         >>> session.prepareDevice()
         >>> session.let_go_of_model()
         >>> session.weightsFromHost()
